@@ -1,0 +1,108 @@
+//! An error that SQLite reported, without the values that were bound to the statement.
+
+use std::fmt;
+
+use rusqlite::ffi;
+
+/// An error of SQLite, with its codes.
+///
+/// The text never holds a value of a row or a parameter. SQLite's own wording is shown only where it
+/// is known to name parts of the schema or of the SQL text (a constraint, a statement that could not be
+/// prepared); elsewhere the standard text of the code stands in for it. The underlying
+/// [`rusqlite::Error`] is kept as [`source`](std::error::Error::source).
+pub struct SqliteError {
+    extended: i32,
+    text: String,
+    source: rusqlite::Error,
+}
+
+impl SqliteError {
+    /// The primary result code, such as 19 for `SQLITE_CONSTRAINT`.
+    pub fn code(&self) -> i32 {
+        self.extended & 0xff
+    }
+
+    /// The extended result code, such as 2067 for `SQLITE_CONSTRAINT_UNIQUE`.
+    ///
+    /// Equal to [`code`](Self::code) where SQLite has nothing more precise to say.
+    pub fn extended_code(&self) -> i32 {
+        self.extended
+    }
+
+    /// The error as rusqlite gave it. Its text may hold SQL and values: keep it out of logs.
+    pub fn as_rusqlite(&self) -> &rusqlite::Error {
+        &self.source
+    }
+
+    /// Whether a constraint of the schema refused the change.
+    pub fn is_constraint(&self) -> bool {
+        self.code() == ffi::SQLITE_CONSTRAINT
+    }
+}
+
+impl From<rusqlite::Error> for SqliteError {
+    fn from(source: rusqlite::Error) -> Self {
+        let extended = match &source {
+            rusqlite::Error::SqliteFailure(error, _) => error.extended_code,
+            rusqlite::Error::SqlInputError { error, .. } => error.extended_code,
+            _ => ffi::SQLITE_ERROR,
+        };
+        let text = describe(&source, extended);
+        Self { extended, text, source }
+    }
+}
+
+/// Wording that cannot carry a value: SQLite's message where it speaks of the schema, else the code's.
+fn describe(source: &rusqlite::Error, extended: i32) -> String {
+    match source {
+        rusqlite::Error::SqliteFailure(_, Some(message)) if extended & 0xff == ffi::SQLITE_CONSTRAINT => {
+            message.clone()
+        }
+        rusqlite::Error::SqliteFailure(error, _) => ffi::code_to_str(error.extended_code).to_owned(),
+        rusqlite::Error::SqlInputError { msg, .. } => format!("the SQL could not be prepared: {msg}"),
+        rusqlite::Error::QueryReturnedNoRows => "the query returned no row".to_owned(),
+        rusqlite::Error::QueryReturnedMoreThanOneRow => "the query returned more than one row".to_owned(),
+        rusqlite::Error::MultipleStatement => "the text holds more than one statement".to_owned(),
+        rusqlite::Error::Empty => "the text holds no statement".to_owned(),
+        rusqlite::Error::ExecuteReturnedResults => {
+            "the statement returns rows; use a call that takes them".to_owned()
+        }
+        rusqlite::Error::InvalidParameterCount(given, expected) => {
+            format!("the statement takes {expected} parameters, {given} were given")
+        }
+        rusqlite::Error::InvalidParameterName(name) => format!("the statement has no parameter named {name}"),
+        rusqlite::Error::InvalidColumnIndex(index) => format!("the row has no column {index}"),
+        rusqlite::Error::InvalidColumnName(name) => format!("the row has no column named {name}"),
+        rusqlite::Error::InvalidColumnType(_, name, kind) => {
+            format!("column {name} holds a value of type {kind}, which the wanted type cannot take")
+        }
+        rusqlite::Error::FromSqlConversionFailure(index, kind, _) => {
+            format!("the value of type {kind} in column {index} does not convert to the wanted type")
+        }
+        rusqlite::Error::IntegralValueOutOfRange(index, _) => {
+            format!("the integer in column {index} does not fit the wanted type")
+        }
+        rusqlite::Error::ToSqlConversionFailure(_) => "a parameter cannot be stored in SQLite".to_owned(),
+        rusqlite::Error::Utf8Error(index, _) => format!("the text in column {index} is not UTF-8"),
+        _ => "SQLite refused the call".to_owned(),
+    }
+}
+
+impl fmt::Display for SqliteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (SQLite code {})", self.text, self.extended)
+    }
+}
+
+impl fmt::Debug for SqliteError {
+    // Hand-written: the derived form would print rusqlite's error, which may hold SQL and values.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteError").field("extended", &self.extended).field("text", &self.text).finish()
+    }
+}
+
+impl std::error::Error for SqliteError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
