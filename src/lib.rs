@@ -4,5 +4,9 @@
 pub use rusqlite;
 
 mod error;
+#[allow(dead_code)]
+mod protocol;
+mod sync;
 
 pub use error::{ClosureError, Outcome, SqliteError};
+pub use protocol::level::AckLevel;

@@ -1,0 +1,20 @@
+//! The protocol between callers and the writer: admission, queue, loop, group, answer, close.
+//!
+//! A command flows through these files in this order:
+//! [`line`] (the ordered line with its admission mark) → [`queue`] (the line behind a lock, with wake-ups) →
+//! [`writer_loop`] → [`group`] (apply, commit, sync) → [`answer`].
+//!
+//! Nothing here knows of SQLite: the writer drives a [`storage::Storage`]. Nothing here names a
+//! concurrency primitive but through [`crate::sync`]: the model checker compiles these very files.
+
+pub(crate) mod alarm;
+pub(crate) mod answer;
+pub(crate) mod group;
+pub(crate) mod ledger;
+pub(crate) mod level;
+pub(crate) mod limits;
+pub(crate) mod line;
+pub(crate) mod queue;
+pub(crate) mod storage;
+pub(crate) mod work;
+pub(crate) mod writer_loop;

@@ -1,0 +1,378 @@
+//! The queue between callers and engine threads: the line behind a lock, with its wake-ups.
+//!
+//! Admission and queue are one structure under one lock, on purpose: a caller that waits for room stands in
+//! the line already, and whoever makes room admits it there. No caller is woken to try again, none is
+//! overtaken, and withdrawing one gives its place and its bytes back at once.
+//!
+//! What the writer has taken but not started stays in the *hand*, where deadlines still reach it. Locks
+//! are taken in the order line, hand, answer slot; wakers are called after all are released.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use super::answer::{Responder, Ticket, slot};
+use super::level::AckLevel;
+use super::limits::{GroupLimits, QueueLimits};
+use super::line::{Entry, Line, Place};
+use super::work::{Answer, Command, Refusal, Work};
+use crate::sync::{Condvar, Mutex, now};
+
+/// A bounded queue with fair admission.
+pub(crate) struct CommandQueue<W: Work> {
+    state: Mutex<QueueState<W>>,
+    /// Engine threads without work wait here.
+    work_arrived: Condvar,
+    /// A writer that may not take work now waits here; only the end of the queue's work is told early.
+    pause_ended: Condvar,
+    hand: Mutex<VecDeque<Place<W>>>,
+}
+
+struct QueueState<W: Work> {
+    line: Line<W>,
+    deadlines: BinaryHeap<Reverse<(Instant, u64)>>,
+    closing: bool,
+    stopped: Option<W::Reason>,
+    /// Threads in `work_arrived`; nobody is notified while there is none.
+    parked: usize,
+}
+
+/// What a caller holds after it entered the queue.
+pub(crate) struct Entered<W: Work> {
+    pub(crate) ticket: Ticket<W>,
+    pub(crate) number: u64,
+}
+
+/// What to do when there is no room.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Entrance {
+    Wait,
+    Try,
+}
+
+/// Work that an engine thread has started. From here on nothing withdraws it.
+pub(crate) struct Member<W: Work> {
+    pub(crate) work: W,
+    pub(crate) responder: Responder<W>,
+    pub(crate) bytes: usize,
+}
+
+impl<W: Work> From<Entry<W>> for Member<W> {
+    fn from(entry: Entry<W>) -> Self {
+        Self { work: entry.work, responder: entry.responder, bytes: entry.bytes }
+    }
+}
+
+/// What the writer finds when it asks for a group.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Take {
+    /// The hand holds commands.
+    Group,
+    /// Nothing came for as long as the writer wanted to wait.
+    Idle,
+    /// Nothing is left, and nothing will come.
+    Finished,
+}
+
+/// How full the queue is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Depth {
+    pub(crate) commands: usize,
+    pub(crate) bytes: usize,
+    pub(crate) waiting: usize,
+}
+
+impl<W: Work> CommandQueue<W> {
+    pub(crate) fn new(limits: QueueLimits) -> Self {
+        Self {
+            state: Mutex::new(QueueState {
+                line: Line::new(limits),
+                deadlines: BinaryHeap::new(),
+                closing: false,
+                stopped: None,
+                parked: 0,
+            }),
+            work_arrived: Condvar::new(),
+            pause_ended: Condvar::new(),
+            hand: Mutex::new(VecDeque::new()),
+        }
+    }
+
+    /// Puts work in the line: admitted if there is room and nobody waits, else behind those who wait.
+    pub(crate) fn enter(
+        &self,
+        work: W,
+        deadline: Option<Instant>,
+        entrance: Entrance,
+    ) -> Result<Entered<W>, Refusal<W::Reason>> {
+        let bytes = work.bytes();
+        let mut state = self.state.lock();
+        state.refusal()?;
+        let limit = state.line.limits().bytes;
+        if bytes > limit {
+            return Err(Refusal::TooLarge { bytes, limit });
+        }
+        let admitted = state.line.has_room(bytes);
+        if !admitted && entrance == Entrance::Try {
+            return Err(Refusal::Overloaded);
+        }
+        let (responder, ticket) = slot(admitted);
+        let number = state.line.push(Entry { work, responder, bytes }, admitted);
+        if let Some(deadline) = deadline {
+            state.deadlines.push(Reverse((deadline, number)));
+            self.forget_settled_deadlines(&mut state);
+        }
+        let wake = admitted && state.parked > 0;
+        drop(state);
+        if wake {
+            self.work_arrived.notify_one();
+        }
+        Ok(Entered { ticket, number })
+    }
+
+    /// Takes place `number` out of the line if it still waits for room. Admitted work stays.
+    pub(crate) fn leave(&self, number: u64) {
+        let mut wakers = Vec::new();
+        let mut state = self.state.lock();
+        let entry = state.line.withdraw_waiting(number);
+        let wake = state.admit(&mut wakers);
+        drop(state);
+        self.wake(wake, wakers);
+        if let Some(entry) = entry {
+            entry.responder.answer(Answer::NotStarted(Refusal::Closed));
+        }
+    }
+
+    /// Answers everything whose deadline is at or before `now` and that was not started. Gives the next
+    /// deadline.
+    pub(crate) fn expire(&self, now: Instant) -> Option<Instant> {
+        let (mut expired, mut wakers) = (Vec::new(), Vec::new());
+        let mut state = self.state.lock();
+        while let Some(Reverse((at, number))) = state.deadlines.peek().copied() {
+            if at > now {
+                break;
+            }
+            state.deadlines.pop();
+            let entry = match state.line.withdraw(number) {
+                Some(entry) => Some(entry),
+                None => self.withdraw_from_hand(number),
+            };
+            expired.extend(entry);
+        }
+        let next = state.deadlines.peek().map(|Reverse((at, _))| *at);
+        let wake = state.admit(&mut wakers);
+        drop(state);
+        self.wake(wake, wakers);
+        for entry in expired {
+            entry.responder.answer(Answer::NotStarted(Refusal::Expired));
+        }
+        next
+    }
+
+    /// Refuses new work. What is admitted is still carried out; who waits for room is answered.
+    pub(crate) fn close(&self) {
+        let mut state = self.state.lock();
+        state.closing = true;
+        let refused = state.line.drain_waiting();
+        drop(state);
+        self.wake_engine();
+        refuse(refused, &Refusal::Closed);
+    }
+
+    /// Refuses new work and everything that was not started.
+    pub(crate) fn abandon(&self) {
+        let mut state = self.state.lock();
+        state.closing = true;
+        let refused = self.drain(&mut state);
+        drop(state);
+        self.wake_engine();
+        refuse(refused, &Refusal::Closed);
+    }
+
+    /// Refuses everything, now and later, because the engine cannot go on.
+    pub(crate) fn stop(&self, reason: W::Reason) {
+        let mut state = self.state.lock();
+        state.stopped.get_or_insert(reason.clone());
+        let refused = self.drain(&mut state);
+        drop(state);
+        self.wake_engine();
+        refuse(refused, &Refusal::Stopped(reason));
+    }
+
+    /// Waits until the queue is closing. What a writer does that has stopped.
+    pub(crate) fn wait_until_closing(&self) {
+        let mut state = self.state.lock();
+        while !state.closing {
+            self.pause_ended.wait(&mut state);
+        }
+    }
+
+    /// Waits for `time`, or until nothing is left to do, and gives whether that is so.
+    pub(crate) fn pause(&self, time: Duration) -> bool {
+        let mut state = self.state.lock();
+        if !state.is_finished() {
+            self.pause_ended.wait_until(&mut state, now() + time);
+        }
+        let finished = state.is_finished();
+        drop(state);
+        finished && self.hand.lock().is_empty()
+    }
+
+    /// Takes the first admitted piece of work, waiting for one. `None`: the queue is closed and empty.
+    pub(crate) fn take_one(&self) -> Option<Member<W>> {
+        let mut state = self.state.lock();
+        loop {
+            if let Some((_, entry)) = state.line.pop_admitted() {
+                let mut wakers = Vec::new();
+                let wake = state.admit(&mut wakers);
+                drop(state);
+                self.wake(wake, wakers);
+                return Some(entry.into());
+            }
+            if state.is_finished() {
+                return None;
+            }
+            state.parked += 1;
+            self.work_arrived.wait(&mut state);
+            state.parked -= 1;
+        }
+    }
+
+    pub(crate) fn depth(&self) -> Depth {
+        let state = self.state.lock();
+        Depth { commands: state.line.commands(), bytes: state.line.bytes(), waiting: state.line.waiting() }
+    }
+
+    fn withdraw_from_hand(&self, number: u64) -> Option<Entry<W>> {
+        let mut hand = self.hand.lock();
+        let index = hand.binary_search_by_key(&number, |place| place.number).ok()?;
+        hand[index].entry.take()
+    }
+
+    /// Empties line and hand.
+    fn drain(&self, state: &mut QueueState<W>) -> Vec<Entry<W>> {
+        let mut entries: Vec<_> = self.hand.lock().drain(..).filter_map(|place| place.entry).collect();
+        entries.extend(state.line.drain());
+        state.deadlines.clear();
+        entries
+    }
+
+    /// Drops the deadlines of work that is long answered, once they are the greater part.
+    fn forget_settled_deadlines(&self, state: &mut QueueState<W>) {
+        if state.deadlines.len() < 1024 {
+            return;
+        }
+        let hand = self.hand.lock();
+        if state.deadlines.len() < 2 * (state.line.len() + hand.len()) + 1024 {
+            return;
+        }
+        let QueueState { line, deadlines, .. } = state;
+        deadlines.retain(|Reverse((_, number))| {
+            line.holds(*number) || hand.binary_search_by_key(number, |place| place.number).is_ok()
+        });
+    }
+
+    fn wake(&self, work_arrived: bool, callers: Vec<Waker>) {
+        if work_arrived {
+            self.work_arrived.notify_all();
+        }
+        for waker in callers {
+            waker.wake();
+        }
+    }
+
+    fn wake_engine(&self) {
+        self.work_arrived.notify_all();
+        self.pause_ended.notify_all();
+    }
+}
+
+impl<W: Command> CommandQueue<W> {
+    /// Fills the hand with the next group, waiting for one: for ever, or as long as `patience`.
+    pub(crate) fn take_group(&self, limits: &GroupLimits, patience: Option<Duration>) -> Take {
+        // A group that ran into its time limit left commands in the hand: they are older than the line.
+        if !self.hand.lock().is_empty() {
+            return Take::Group;
+        }
+        let until = patience.map(|patience| now() + patience);
+        let mut state = self.state.lock();
+        while state.line.front_admitted_bytes().is_none() {
+            if state.is_finished() {
+                return Take::Finished;
+            }
+            state.parked += 1;
+            let timed_out = match until {
+                Some(until) => self.work_arrived.wait_until(&mut state, until).timed_out(),
+                None => {
+                    self.work_arrived.wait(&mut state);
+                    false
+                }
+            };
+            state.parked -= 1;
+            if timed_out && state.line.front_admitted_bytes().is_none() && !state.is_finished() {
+                return Take::Idle;
+            }
+        }
+        let mut wakers = Vec::new();
+        state.line.take_group(limits, &mut self.hand.lock());
+        state.line.admit_waiting(&mut wakers);
+        drop(state);
+        self.wake(false, wakers);
+        Take::Group
+    }
+
+    /// The strictest level in the hand. `None`: everything in it was withdrawn.
+    pub(crate) fn hand_level(&self) -> Option<AckLevel> {
+        let mut hand = self.hand.lock();
+        let level =
+            hand.iter().filter_map(|place| place.entry.as_ref()).map(|entry| entry.work.level()).max();
+        if level.is_none() {
+            hand.clear();
+        }
+        level
+    }
+
+    /// Starts the next command of the hand: from here on it is neither withdrawn nor refused.
+    pub(crate) fn start_next(&self) -> Option<Member<W>> {
+        let mut hand = self.hand.lock();
+        loop {
+            if let Some(entry) = hand.pop_front()?.entry {
+                return Some(entry.into());
+            }
+        }
+    }
+
+    /// Answers everything in the hand as not started.
+    pub(crate) fn refuse_hand(&self, refusal: &Refusal<W::Reason>) {
+        let entries: Vec<_> = self.hand.lock().drain(..).filter_map(|place| place.entry).collect();
+        refuse(entries, refusal);
+    }
+}
+
+impl<W: Work> QueueState<W> {
+    fn refusal(&self) -> Result<(), Refusal<W::Reason>> {
+        match &self.stopped {
+            Some(reason) => Err(Refusal::Stopped(reason.clone())),
+            None if self.closing => Err(Refusal::Closed),
+            None => Ok(()),
+        }
+    }
+
+    /// Admits who fits now. Gives whether a parked engine thread has to hear of it.
+    fn admit(&mut self, wakers: &mut Vec<Waker>) -> bool {
+        let before = self.line.commands();
+        self.line.admit_waiting(wakers);
+        self.line.commands() > before && self.parked > 0
+    }
+
+    fn is_finished(&self) -> bool {
+        (self.closing || self.stopped.is_some()) && self.line.commands() == 0
+    }
+}
+
+fn refuse<W: Work>(entries: Vec<Entry<W>>, refusal: &Refusal<W::Reason>) {
+    for entry in entries {
+        entry.responder.answer(Answer::NotStarted(refusal.clone()));
+    }
+}

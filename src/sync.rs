@@ -1,0 +1,121 @@
+//! The one module that names concurrency primitives.
+//!
+//! Two back ends with one interface: parking_lot for the crate that ships, loom for the model checker. The
+//! package `loom-tests` compiles the protocol's own source a second time with `walwright_model` set, so
+//! what is checked is what runs.
+
+pub(crate) use std::sync::Arc;
+
+#[cfg(not(walwright_model))]
+pub(crate) use real::{Condvar, Mutex, now};
+
+#[cfg(walwright_model)]
+pub(crate) use model::{Condvar, Mutex, now};
+
+#[cfg(not(walwright_model))]
+mod real {
+    pub(crate) use parking_lot::{Condvar, Mutex};
+
+    /// The clock of deadlines and limits: monotonic, so a stepped wall clock changes nothing.
+    pub(crate) fn now() -> std::time::Instant {
+        std::time::Instant::now()
+    }
+}
+
+#[cfg(walwright_model)]
+mod model {
+    use std::ops::{Deref, DerefMut};
+    use std::sync::OnceLock;
+    use std::time::Instant;
+
+    /// parking_lot's interface (no poison, guards by reference) over loom's mutex.
+    #[derive(Debug, Default)]
+    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    /// The guard is taken out while a condition variable waits with it, hence the `Option`.
+    pub(crate) struct MutexGuard<'a, T>(Option<loom::sync::MutexGuard<'a, T>>);
+
+    impl<T> Mutex<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self(loom::sync::Mutex::new(value))
+        }
+
+        #[track_caller]
+        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+            match self.0.lock() {
+                Ok(guard) => MutexGuard(Some(guard)),
+                Err(poisoned) => MutexGuard(Some(poisoned.into_inner())),
+            }
+        }
+    }
+
+    impl<T> Deref for MutexGuard<'_, T> {
+        type Target = T;
+        fn deref(&self) -> &T {
+            match &self.0 {
+                Some(guard) => guard,
+                None => unreachable!("the guard is only out while its owner waits"),
+            }
+        }
+    }
+
+    impl<T> DerefMut for MutexGuard<'_, T> {
+        fn deref_mut(&mut self) -> &mut T {
+            match &mut self.0 {
+                Some(guard) => guard,
+                None => unreachable!("the guard is only out while its owner waits"),
+            }
+        }
+    }
+
+    #[derive(Debug, Default)]
+    pub(crate) struct Condvar(loom::sync::Condvar);
+
+    /// What parking_lot's timed wait answers.
+    pub(crate) struct TimedOut(bool);
+
+    impl TimedOut {
+        pub(crate) fn timed_out(&self) -> bool {
+            self.0
+        }
+    }
+
+    impl Condvar {
+        pub(crate) fn new() -> Self {
+            Self(loom::sync::Condvar::new())
+        }
+
+        #[track_caller]
+        pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
+            if let Some(inner) = guard.0.take() {
+                guard.0 = Some(match self.0.wait(inner) {
+                    Ok(inner) => inner,
+                    Err(poisoned) => poisoned.into_inner(),
+                });
+            }
+        }
+
+        /// loom has no time: models let a thread of their own play the clock, and a timed wait waits.
+        #[track_caller]
+        pub(crate) fn wait_until<T>(&self, guard: &mut MutexGuard<'_, T>, _until: Instant) -> TimedOut {
+            self.wait(guard);
+            TimedOut(false)
+        }
+
+        #[track_caller]
+        pub(crate) fn notify_one(&self) {
+            self.0.notify_one();
+        }
+
+        #[track_caller]
+        pub(crate) fn notify_all(&self) {
+            self.0.notify_all();
+        }
+    }
+
+    /// Time stands still in a model, so that every run of one schedule is the same.
+    pub(crate) fn now() -> Instant {
+        static START: OnceLock<Instant> = OnceLock::new();
+        *START.get_or_init(Instant::now)
+    }
+}
