@@ -7,7 +7,7 @@
 pub(crate) use std::sync::Arc;
 
 #[cfg(not(walwright_model))]
-pub(crate) use real::{Condvar, Mutex, now};
+pub(crate) use real::*;
 
 #[cfg(walwright_model)]
 pub(crate) use model::{Condvar, Mutex, now};
@@ -15,6 +15,8 @@ pub(crate) use model::{Condvar, Mutex, now};
 #[cfg(not(walwright_model))]
 mod real {
     pub(crate) use parking_lot::{Condvar, Mutex};
+    pub(crate) use std::sync::atomic;
+    pub(crate) use std::thread;
 
     /// The clock of deadlines and limits: monotonic, so a stepped wall clock changes nothing.
     pub(crate) fn now() -> std::time::Instant {

@@ -25,6 +25,11 @@ impl ClosureError {
         self.0.downcast_ref()
     }
 
+    /// The error behind it, whatever it is.
+    pub fn as_error(&self) -> &(dyn Error + 'static) {
+        self.0.as_ref()
+    }
+
     /// The boxed error itself.
     pub fn into_inner(self) -> Box<dyn Error + Send + Sync> {
         self.0

@@ -1,10 +1,18 @@
 //! What can go wrong, one enum per operation, and what is on disk after each.
 
+mod close;
 mod closure;
+mod failure;
+mod read;
 mod sqlite;
+mod write;
 
+pub use close::CloseError;
 pub use closure::ClosureError;
+pub use failure::StoreFailure;
+pub use read::ReadError;
 pub use sqlite::SqliteError;
+pub use write::WriteError;
 
 /// What a failed write left on disk.
 ///
