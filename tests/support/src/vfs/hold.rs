@@ -30,7 +30,15 @@ struct Held {
     kind: Option<FileKind>,
     /// Syncs that may go on although the gate is closed.
     passes: usize,
-    blocked: usize,
+    /// Syncs that wait, or are about to notice that they may go on.
+    waiting: usize,
+}
+
+impl Held {
+    /// Syncs that wait and stay.
+    fn blocked(&self) -> usize {
+        self.waiting.saturating_sub(self.passes)
+    }
 }
 
 impl SyncGate {
@@ -43,7 +51,7 @@ impl SyncGate {
         state.hold = Some(Held {
             kind,
             passes: 0,
-            blocked: 0,
+            waiting: 0,
         });
         SyncHold { gate: self }
     }
@@ -58,7 +66,7 @@ impl SyncGate {
         else {
             return;
         };
-        held.blocked += 1;
+        held.waiting += 1;
         let number = state.holds;
         self.changed.notify_all();
         let waited = self
@@ -77,7 +85,7 @@ impl SyncGate {
         );
         if let Some(held) = state.held(number) {
             held.passes -= 1;
-            held.blocked -= 1;
+            held.waiting -= 1;
         }
     }
 }
@@ -100,7 +108,10 @@ impl SyncHold<'_> {
             .gate
             .changed
             .wait_timeout_while(state, PATIENCE, |state| {
-                state.hold.as_ref().is_some_and(|held| held.blocked < count)
+                state
+                    .hold
+                    .as_ref()
+                    .is_some_and(|held| held.blocked() < count)
             });
         let timed_out = waited.is_ok_and(|(_state, result)| result.timed_out());
         assert!(!timed_out, "fewer than {count} syncs within {PATIENCE:?}");
@@ -111,7 +122,7 @@ impl SyncHold<'_> {
         lock(&self.gate.state)
             .hold
             .as_ref()
-            .map_or(0, |held| held.blocked)
+            .map_or(0, |held| held.blocked())
     }
 
     /// Lets `count` syncs go on, waiting ones or those to come, and holds the rest.
