@@ -43,6 +43,9 @@ pub enum WriteError {
         /// The limit.
         limit: Duration,
     },
+    /// The store was closed with a time limit, and the command was still running when it passed.
+    /// Everything it did was undone.
+    CloseTimedOut,
     /// The rows that the statement returns are larger than the limit. Everything it did was undone.
     ResultTooLarge {
         /// The limit in bytes.
@@ -103,6 +106,7 @@ impl WriteError {
             | Self::Closure(_)
             | Self::Panic { .. }
             | Self::RunLimit { .. }
+            | Self::CloseTimedOut
             | Self::ResultTooLarge { .. } => Outcome::NotApplied,
             Self::Unknown(_)
             | Self::Reentrant { admitted: true }
@@ -168,6 +172,9 @@ impl fmt::Display for WriteError {
             Self::Panic { message } => write!(f, "the closure panicked, everything it did was undone: {message}"),
             Self::RunLimit { limit } => {
                 write!(f, "the command ran for longer than {limit:?}, everything it did was undone; do the work in smaller pieces")
+            }
+            Self::CloseTimedOut => {
+                write!(f, "the store was closed while the command was running, everything it did was undone")
             }
             Self::ResultTooLarge { limit } => {
                 write!(f, "the statement returns more than {limit} bytes of rows, everything it did was undone")

@@ -144,6 +144,19 @@ impl<W: Work> CommandQueue<W> {
         }
     }
 
+    /// Takes place `number` out wherever it is, unless it was started.
+    pub(crate) fn withdraw(&self, number: u64) {
+        let mut wakers = Vec::new();
+        let mut state = self.state.lock();
+        let entry = state.line.withdraw(number);
+        let wake = state.admit(&mut wakers);
+        drop(state);
+        self.wake(wake, wakers);
+        if let Some(entry) = entry {
+            entry.responder.answer(Answer::NotStarted(Refusal::Closed));
+        }
+    }
+
     /// Answers everything whose deadline is at or before `now` and that was not started. Gives the next
     /// deadline.
     pub(crate) fn expire(&self, now: Instant) -> Option<Instant> {

@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 use std::ptr;
 use std::sync::Arc;
+use std::time::Duration;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use rusqlite::{Connection, ffi};
@@ -112,4 +113,26 @@ pub(super) fn has_open_foreign_keys(connection: &Connection) -> bool {
         ffi::sqlite3_db_status(connection.handle(), status, &mut current, &mut highest, 0)
     };
     code != ffi::SQLITE_OK || current != 0
+}
+
+/// Whether the database file has lost its name or the name another file.
+pub(super) fn has_moved(connection: &Connection) -> bool {
+    let mut moved: c_int = 0;
+    // SAFETY: the connection is alive and used on its own thread; the integer outlives the call.
+    let code = unsafe {
+        let operation = ffi::SQLITE_FCNTL_HAS_MOVED;
+        ffi::sqlite3_file_control(connection.handle(), c"main".as_ptr(), operation, (&raw mut moved).cast())
+    };
+    code == ffi::SQLITE_OK && moved != 0
+}
+
+/// Copies the whole log into the database file and cuts it, waiting for others at most this long.
+pub(super) fn truncate(connection: &Connection, wait: Duration) -> Result<(), SqliteError> {
+    connection.busy_timeout(wait)?;
+    let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    if busy == 0 {
+        return Ok(());
+    }
+    let text = "another connection keeps the log in use".to_owned();
+    Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), Some(text)).into())
 }

@@ -11,14 +11,14 @@ use rusqlite::{Connection, ffi};
 use crate::error::SqliteError;
 
 /// One prepared statement without parameters. It must be dropped before its connection.
-pub(super) struct EngineStatement {
+pub(crate) struct EngineStatement {
     raw: *mut ffi::sqlite3_stmt,
     database: *mut ffi::sqlite3,
 }
 
 impl EngineStatement {
     /// Prepares `sql` on `connection`, which must outlive the statement.
-    pub(super) fn prepare(connection: &Connection, sql: &CStr) -> Result<Self, SqliteError> {
+    pub(crate) fn prepare(connection: &Connection, sql: &CStr) -> Result<Self, SqliteError> {
         let mut raw = ptr::null_mut();
         // SAFETY: the handle is that of a live connection and is used on its own thread; `sql` is
         // terminated by NUL, which a negative length asks for; `raw` outlives the call.
@@ -34,7 +34,7 @@ impl EngineStatement {
     }
 
     /// Runs the statement to its end. Gives the first column of its first row, or 0 if it has none.
-    pub(super) fn run(&self) -> Result<i64, SqliteError> {
+    pub(crate) fn run(&self) -> Result<i64, SqliteError> {
         // SAFETY: `raw` was prepared on `database`, and both are alive while `self` is; all calls come
         // from the connection's own thread, since neither pointer is `Send`.
         unsafe {
