@@ -4,5 +4,11 @@
 pub use rusqlite;
 
 mod error;
+mod migration;
+mod settings;
+#[allow(dead_code)]
+mod sqlite;
 
-pub use error::{ClosureError, Outcome, SqliteError};
+pub use error::{ClosureError, HookFailure, MigrationFailure, OpenError, Outcome, SqliteError};
+pub use migration::Migration;
+pub use settings::Settings;

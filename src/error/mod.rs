@@ -1,9 +1,11 @@
 //! What can go wrong, one enum per operation, and what is on disk after each.
 
 mod closure;
+mod open;
 mod sqlite;
 
 pub use closure::ClosureError;
+pub use open::{HookFailure, MigrationFailure, OpenError};
 pub use sqlite::SqliteError;
 
 /// What a failed write left on disk.
