@@ -91,7 +91,7 @@ fn sync_folder(folder: &Path) -> Result<(), OpenError> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 

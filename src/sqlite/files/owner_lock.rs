@@ -103,13 +103,23 @@ impl OwnerLock {
         let database = inode(path)?;
         let process = self.process;
         let mine = |entry: &Entry| entry.id == self.id && entry.process == process;
-        if registry.iter().any(|e| e.process == process && !mine(e) && e.database == database) {
+        if database.is_some()
+            && registry.iter().any(|e| e.process == process && !mine(e) && e.database == database)
+        {
             return Err(in_this_process(path));
         }
         for entry in registry.iter_mut().filter(|e| mine(e)) {
             entry.database = database;
         }
         Ok(())
+    }
+
+    /// Forgets the database file, which is about to be removed: its inode may be another file's soon.
+    pub(crate) fn uncover(&self) {
+        let mut registry = REGISTRY.lock();
+        for entry in registry.iter_mut().filter(|e| e.id == self.id && e.process == self.process) {
+            entry.database = None;
+        }
     }
 
     /// Gives the lock up after a failed opening, and removes its file if this opening made it.
@@ -204,6 +214,6 @@ fn inode(path: &Path) -> Result<Option<Inode>, OpenError> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 #[path = "owner_lock_tests.rs"]
 mod tests;

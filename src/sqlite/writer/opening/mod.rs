@@ -57,6 +57,7 @@ pub(in crate::sqlite::writer) fn open(plan: &OpenPlan) -> Result<Opened, OpenErr
                 Ok(Opened { connection, lock, path, identity, settings, sequences, degraded })
             }
             Err(error) => {
+                lock.uncover();
                 created.take_back_file();
                 lock.discard();
                 Err(error)
