@@ -3,13 +3,16 @@
 mod close;
 mod closure;
 mod failure;
+mod open;
 mod read;
 mod sqlite;
 mod write;
 
+pub use crate::handle::InvalidValue;
 pub use close::CloseError;
 pub use closure::ClosureError;
 pub use failure::StoreFailure;
+pub use open::{HookFailure, MigrationFailure, OpenError};
 pub use read::ReadError;
 pub use sqlite::SqliteError;
 pub use write::WriteError;

@@ -1,0 +1,3 @@
+//! Read-only connections.
+
+pub(crate) mod connect;
