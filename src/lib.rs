@@ -4,5 +4,9 @@
 pub use rusqlite;
 
 mod error;
+#[allow(dead_code)]
+mod handle;
+#[allow(dead_code, unused_imports)]
+mod sqlite;
 
 pub use error::{ClosureError, Outcome, SqliteError};
