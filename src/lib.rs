@@ -1,5 +1,5 @@
 //! Walwright: an actor-based storage engine for servers that keep their data in SQLite.
-#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub use rusqlite;
 
@@ -10,3 +10,6 @@ mod handle;
 mod sqlite;
 
 pub use error::{ClosureError, Outcome, SqliteError};
+pub use handle::params::{IntoParams, InvalidValue, Params};
+pub use handle::rows::{ColumnIndex, ResultRow, ResultRows};
+pub use sqlite::session::{Db, NotAllowed, Rows, Statement, StopReason, Stopped, TransactionEnded, Tx};

@@ -282,7 +282,8 @@ mod tests {
         assert_eq!(count((1, "x")), 2);
         assert_eq!(count((1, "x", 2.5, None::<i64>, vec![1_u8], true, 7, 8, 9, 10, 11, 12)), 12);
         assert_eq!(count(["a", "b", "c"]), 3);
-        assert_eq!(count(&["a", "b"]), 2);
+        let pair = &["a", "b"];
+        assert_eq!(count(pair), 2);
         assert_eq!(count(vec![1_i64, 2]), 2);
         assert_eq!(count(params![1, "x", [1_u8, 2].as_slice()]), 3);
         assert_eq!(count(named_params! {":a": 1, ":b": "x"}), 2);

@@ -142,6 +142,17 @@ impl StatementFacts {
         }
     }
 
+    /// What may happen when either of the two may.
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            deletes: self.deletes || other.deletes,
+            needs_savepoint: self.needs_savepoint || other.needs_savepoint,
+            read_only: self.read_only && other.read_only,
+            returns_rows: self.returns_rows || other.returns_rows,
+            changes_schema: self.changes_schema || other.changes_schema,
+        }
+    }
+
     /// What must be assumed of a statement of which nothing is remembered.
     pub fn unknown(read_only: bool, returns_rows: bool) -> Self {
         Self {

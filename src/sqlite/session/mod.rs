@@ -7,6 +7,7 @@ mod authorizer;
 mod db;
 mod facts;
 mod failure;
+#[expect(clippy::module_inception, reason = "the type that the folder is named after")]
 mod session;
 mod state;
 mod statement;

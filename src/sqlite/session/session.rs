@@ -1,6 +1,7 @@
 //! One user's command on a connection: its statements, and what is left when it ends.
 
 use std::cell::Cell;
+use std::ffi::{CStr, CString};
 use std::ptr;
 use std::sync::Arc;
 
@@ -57,6 +58,20 @@ impl<'c> Session<'c> {
     /// Whether anything that ran in this session may have deleted rows.
     pub fn deletes(&self) -> bool {
         self.deletes.get()
+    }
+
+    /// Runs SQL of the engine's own in between, such as a savepoint.
+    pub fn as_engine<T>(&self, body: impl FnOnce(&Connection) -> T) -> T {
+        /// Users' SQL comes next again, also after a panic.
+        struct Back<'a>(&'a SessionState);
+        impl Drop for Back<'_> {
+            fn drop(&mut self) {
+                self.0.guard.set_users(true);
+            }
+        }
+        let _back = Back(self.state);
+        self.state.guard.set_users(false);
+        body(self.connection)
     }
 
     /// Whether statement commands with this text can fail and leave something behind: if so they need a
@@ -191,8 +206,10 @@ impl<'c> Session<'c> {
         }
     }
 
-    /// Collects what SQLite asked while it stepped, which it does when it prepares a statement anew, and
-    /// answers the facts that hold now.
+    /// Collects what SQLite asked while it stepped and answers the facts that hold now.
+    ///
+    /// It asks when it prepares the statement anew, and also about statements that a virtual table prepares
+    /// for itself: so nothing that is known is taken back.
     pub(super) fn stepped(
         &self,
         text: &str,
@@ -204,7 +221,7 @@ impl<'c> Session<'c> {
         let mut now = facts;
         if notes.asked {
             let schema = self.schema_for(read_only && !notes.deletes && notes.written.is_empty())?;
-            now = StatementFacts::of(text, &schema, &notes, read_only, returns_rows);
+            now = facts.or(StatementFacts::of(text, &schema, &notes, read_only, returns_rows));
             self.starts(now);
         }
         if now.changes_schema {
@@ -261,7 +278,7 @@ impl<'c> Session<'c> {
         if read_only {
             return Ok(Arc::default());
         }
-        self.state.schema_facts(self.connection).map_err(Failure::Sqlite)
+        self.state.schema_facts(self.connection).map_err(|error| self.failure(error))
     }
 }
 
@@ -274,7 +291,10 @@ impl Drop for Session<'_> {
 
 /// SQLite stops reading at a NUL, and what follows it would be dropped in silence.
 fn refuse_nul(sql: &str) -> Result<(), Failure> {
-    match std::ffi::CString::new(sql) {
+    if !sql.as_bytes().contains(&0) {
+        return Ok(());
+    }
+    match CString::new(sql) {
         Ok(_) => Ok(()),
         Err(error) => Err(Failure::Sqlite(rusqlite::Error::NulError(error))),
     }
@@ -298,6 +318,6 @@ fn is_one_of(statement: *mut ffi::sqlite3_stmt, texts: &[Arc<str>]) -> bool {
         return false;
     }
     // SAFETY: SQLite's text ends with NUL and lives as long as the statement.
-    let sql = unsafe { std::ffi::CStr::from_ptr(sql) }.to_bytes();
+    let sql = unsafe { CStr::from_ptr(sql) }.to_bytes();
     texts.iter().any(|text| text.as_bytes().starts_with(sql))
 }

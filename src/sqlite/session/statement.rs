@@ -251,10 +251,7 @@ impl Run<'_> {
     fn stepped(&self) -> Result<(), Failure> {
         let before = self.facts.get();
         let now = self.session.stepped(self.text, before, self.read_only, self.returns_rows)?;
-        if now != before {
-            self.facts.set(now);
-            self.session.state.remember(self.session.connection, self.text, now);
-        }
+        self.facts.set(now);
         Ok(())
     }
 }

@@ -167,3 +167,31 @@ fn full_text_search_works_in_fresh_connections() {
     let reader = Bench::reader(SCHEMA);
     assert_eq!(reader.run("SELECT body FROM f WHERE f MATCH 'world'").rows.unwrap().len(), 1);
 }
+
+#[test]
+fn the_engine_may_do_in_between_what_users_may_not() {
+    let bench = Bench::writer(SCHEMA);
+    let session = bench.session();
+    session.as_engine(|connection| connection.execute_batch("SAVEPOINT a")).unwrap();
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        session.as_engine(|_| std::panic::resume_unwind(Box::new("the engine's own")))
+    }));
+    assert!(panicked.is_err());
+    assert!(session.run_statement("RELEASE a", &Params::default(), None).is_err());
+    session.as_engine(|connection| connection.execute_batch("RELEASE a")).unwrap();
+    fn is_send<T: Send>(_: &T) {}
+    is_send(&bench.state);
+}
+
+#[test]
+fn foreign_key_actions_are_asked_about() {
+    // Shown on the engine's table: its rows would go with those of a table that it refers to.
+    let bench = Bench::writer(
+        "CREATE TABLE p(id INTEGER PRIMARY KEY);
+         CREATE TABLE walwright_sequence(p REFERENCES p ON DELETE CASCADE ON UPDATE CASCADE);
+         INSERT INTO p VALUES (1); INSERT INTO walwright_sequence VALUES (1);",
+    );
+    for sql in ["DELETE FROM p", "UPDATE p SET id = 2"] {
+        assert!(bench.refusal(sql).unwrap().contains("walwright_sequence"), "{sql}");
+    }
+}

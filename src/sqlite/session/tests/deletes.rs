@@ -162,6 +162,23 @@ fn commands_to_virtual_tables_count_where_they_may_delete() {
 }
 
 #[test]
+fn what_a_virtual_table_prepares_during_a_step_takes_nothing_back() {
+    let bench = Bench::writer(
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, v);
+         CREATE VIRTUAL TABLE f USING fts5(v);
+         CREATE TRIGGER ad AFTER DELETE ON t BEGIN INSERT INTO f VALUES (old.v); END;
+         INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c');",
+    );
+    for id in 1..=3 {
+        // FTS5 prepares statements of its own in the first step, and the authorizer is asked about those.
+        let sql = "DELETE FROM t WHERE id = ?1";
+        let session = bench.session();
+        let params = Params::positional([id]).unwrap();
+        assert!(session.run_statement(sql, &params, None).unwrap().deletes);
+    }
+}
+
+#[test]
 fn only_a_plain_insert_of_one_row_does_without_a_savepoint() {
     let needs = |schema: &str, sql: &str| Bench::writer(schema).session().facts(sql).unwrap().needs_savepoint;
     let plain = "CREATE TABLE t(a, b);";
@@ -182,7 +199,10 @@ fn only_a_plain_insert_of_one_row_does_without_a_savepoint() {
     }
     let insert = "INSERT INTO t VALUES (?1)";
     assert!(needs("CREATE TABLE t(a UNIQUE ON CONFLICT FAIL)", insert));
-    assert!(needs("CREATE TABLE t(a REFERENCES t DEFERRABLE INITIALLY DEFERRED)", insert));
+    assert!(needs(
+        "CREATE TABLE p(a PRIMARY KEY); CREATE TABLE t(a REFERENCES p DEFERRABLE INITIALLY DEFERRED)",
+        insert
+    ));
     assert!(needs(
         "CREATE TABLE t(a); CREATE TABLE u(a);
          CREATE TRIGGER g AFTER INSERT ON t BEGIN INSERT INTO u VALUES (1); END",
@@ -201,4 +221,45 @@ fn sqlite_keeps_the_first_rows_of_an_update_that_outgrows_the_length_limit() {
     bench.session().run_statement("UPDATE t SET a = a || a", &Params::default(), None).unwrap_err();
     assert_eq!(bench.one("SELECT count(*) FROM t WHERE a = 'xx'"), 1);
     assert!(bench.session().facts("UPDATE t SET a = a || a").unwrap().needs_savepoint);
+}
+
+#[test]
+fn an_insert_without_a_savepoint_leaves_nothing_when_it_fails() {
+    let bench = Bench::writer(
+        "CREATE TABLE p(id INTEGER PRIMARY KEY);
+         CREATE TABLE t(id INTEGER PRIMARY KEY AUTOINCREMENT, a TEXT NOT NULL UNIQUE, b INT CHECK (b < 10),
+            c TEXT AS (a || a), d INT REFERENCES p) STRICT;
+         CREATE INDEX i ON t(b); CREATE INDEX j ON t(c); CREATE INDEX k ON t(a || a || a);
+         INSERT INTO t(a) VALUES ('taken');",
+    );
+    // SAFETY: the connection is open and used by this thread alone.
+    unsafe {
+        rusqlite::ffi::sqlite3_limit(bench.connection.handle(), rusqlite::ffi::SQLITE_LIMIT_LENGTH, 5_000)
+    };
+    for (sql, failing) in [
+        ("INSERT INTO t(a, b) VALUES (NULL, 1)", true),
+        ("INSERT INTO t(b, a) VALUES (1, ?1)", false),
+        ("INSERT INTO t(b, a) VALUES (1, ?1)", true),
+        ("INSERT INTO t(a, b) VALUES (1, 11)", true),
+        ("INSERT INTO t(a, b) VALUES (2, char(120))", true),
+        ("INSERT INTO t(a, d) VALUES (3, 4)", true),
+        ("INSERT INTO t(a, b) VALUES (hex(zeroblob(1000)), 1)", true),
+        ("INSERT INTO t(a, b) VALUES (hex(zeroblob(1500)), 1)", true),
+        ("INSERT INTO t(a, b) VALUES (4, abs(-9223372036854775807 - 1))", true),
+    ] {
+        let state =
+            |of: &Bench| (of.one("SELECT count(*) FROM t"), of.one("SELECT max(seq) FROM sqlite_sequence"));
+        let before = state(&bench);
+        let session = bench.session();
+        assert!(!session.facts(sql).unwrap().needs_savepoint, "{sql}");
+        let params = Params::positional(sql.contains("?1").then_some("new")).unwrap();
+        let result = session.run_statement(sql, &params, None);
+        assert_eq!(result.is_err(), failing, "{sql}: {result:?}");
+        drop(session);
+        assert!(!bench.connection.is_autocommit());
+        assert!(!failing || state(&bench) == before, "{sql}");
+    }
+    let whole: String = bench.connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(whole, "ok");
+    bench.connection.execute_batch("COMMIT").unwrap();
 }

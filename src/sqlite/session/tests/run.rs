@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 
-use super::super::{SessionError, TransactionEnded};
+use super::super::{Db, SessionError, TransactionEnded};
 use super::*;
 use crate::handle::params::IntoParams;
 
@@ -128,8 +128,21 @@ fn nothing_runs_after_sqlite_ended_the_transaction() {
 }
 
 #[test]
-fn a_reader_cannot_write() {
-    let bench = Bench::reader(SCHEMA);
+fn a_reader_reads_and_cannot_write() {
+    let bench =
+        Bench::reader("CREATE TABLE t(id INTEGER PRIMARY KEY, v UNIQUE); INSERT INTO t VALUES (1, 'a');");
+    {
+        let session = bench.session();
+        let db = Db::new(&session);
+        assert_eq!(db.query_row("SELECT v FROM t", [], |row| row.get::<_, String>(0)).unwrap(), "a");
+        assert_eq!(db.query("SELECT id FROM t", [], |row| row.get::<_, i64>(0)).unwrap(), [1]);
+        assert_eq!(db.query_optional("SELECT 1 WHERE 0", [], |row| row.get::<_, i64>(0)).unwrap(), None);
+        let refused = db.prepare("DELETE FROM t").unwrap().execute([]).unwrap_err();
+        assert!(matches!(
+            refused.as_rusqlite().and_then(rusqlite::Error::sqlite_error_code),
+            Some(rusqlite::ErrorCode::ReadOnly)
+        ));
+    }
     for sql in ["INSERT INTO t VALUES (1, 'a')", "DROP TABLE t", "CREATE TABLE x(a)"] {
         assert!(bench.session().run_statement(sql, &Params::default(), None).is_err(), "{sql}");
     }
