@@ -18,7 +18,8 @@ pub use error::{
 };
 pub use handle::{
     Applied, Batch, Close, CloseFuture, IntoParams, InvalidValue, Open, OpenFuture, Params, Pending, Read,
-    ReadFuture, Receipt, ResultRow, ResultRows, Stats, Store, StoreBuilder, StoreState, Submit, Write, WriteFuture,
+    ReadFuture, Receipt, ResultRow, ResultRows, Stats, Store, StoreBuilder, StoreState, Submit, Write,
+    WriteFuture,
 };
 pub use migration::Migration;
 pub use protocol::level::AckLevel;

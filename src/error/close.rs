@@ -45,11 +45,18 @@ impl fmt::Display for CloseError {
                 f,
                 "the store is closed, but its write-ahead log could not be copied into the database file and stays beside it: {error}"
             ),
-            Self::Reentrant => write!(f, "a store cannot be closed and waited for from inside a closure of a store"),
-            Self::WouldBlockRuntime => {
-                write!(f, "wait() would block a thread of the async runtime, use .await; the store is closing all the same")
+            Self::Reentrant => {
+                write!(f, "a store cannot be closed and waited for from inside a closure of a store")
             }
-            Self::Forked => write!(f, "the store was opened before this process was forked; only the parent can close it"),
+            Self::WouldBlockRuntime => {
+                write!(
+                    f,
+                    "wait() would block a thread of the async runtime, use .await; the store is closing all the same"
+                )
+            }
+            Self::Forked => {
+                write!(f, "the store was opened before this process was forked; only the parent can close it")
+            }
         }
     }
 }

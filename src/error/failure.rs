@@ -52,7 +52,11 @@ impl fmt::Display for StoreFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Commit { path, source } => {
-                write!(f, "a commit to {} failed: {source}; check the disk, then open the store again", path.display())
+                write!(
+                    f,
+                    "a commit to {} failed: {source}; check the disk, then open the store again",
+                    path.display()
+                )
             }
             Self::Sync { path, source } => write!(
                 f,
@@ -71,7 +75,10 @@ impl fmt::Display for StoreFailure {
                 path.display()
             ),
             Self::WriterPanicked { message } => {
-                write!(f, "the writer thread panicked ({message}); close the store, open it again, and report this")
+                write!(
+                    f,
+                    "the writer thread panicked ({message}); close the store, open it again, and report this"
+                )
             }
         }
     }
@@ -80,7 +87,9 @@ impl fmt::Display for StoreFailure {
 impl std::error::Error for StoreFailure {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Commit { source, .. } | Self::Sync { source, .. } | Self::Rollback { source, .. } => Some(source),
+            Self::Commit { source, .. } | Self::Sync { source, .. } | Self::Rollback { source, .. } => {
+                Some(source)
+            }
             Self::FileMoved { .. } | Self::WriterPanicked { .. } => None,
         }
     }

@@ -159,6 +159,19 @@ pub enum OpenError {
         /// What went wrong in it.
         failure: MigrationFailure,
     },
+    /// `wait()` was called where waiting is not possible: on a thread that drives tasks of an async
+    /// runtime, or inside a closure of a store. Use `.await`. Nothing was opened.
+    WouldBlock {
+        /// The database file.
+        path: PathBuf,
+    },
+    /// The thread that opened the store panicked. This is a fault of the engine.
+    Panicked {
+        /// The database file.
+        path: PathBuf,
+        /// The panic's message.
+        message: String,
+    },
     /// The system refused a call on a file.
     Io {
         /// The file or folder.
@@ -237,6 +250,8 @@ impl OpenError {
             | Self::Setting { path, .. }
             | Self::Hook { path, .. }
             | Self::Migration { path, .. }
+            | Self::WouldBlock { path }
+            | Self::Panicked { path, .. }
             | Self::Io { path, .. }
             | Self::Sqlite { path, .. } => path,
         }
@@ -258,10 +273,10 @@ impl OpenError {
     }
 
     /// Sorts an error of SQLite.
-    pub(crate) fn from_sqlite(path: &Path, doing: &'static str, source: rusqlite::Error) -> Self {
+    pub(crate) fn from_sqlite(path: &Path, doing: &'static str, source: impl Into<SqliteError>) -> Self {
         use rusqlite::ffi;
         let path = path.to_path_buf();
-        let source = SqliteError::from(source);
+        let source = source.into();
         match source.code() {
             ffi::SQLITE_NOTADB => Self::NotADatabase { path, source },
             ffi::SQLITE_CORRUPT => Self::Corrupt { path, source },
@@ -376,6 +391,17 @@ impl fmt::Display for OpenError {
             Self::Hook { path, failure } => {
                 write!(f, "the connection hook failed on {}: {failure}", path.display())
             }
+            Self::WouldBlock { path } => write!(
+                f,
+                "wait() would block here while {} is opened: use .await on a runtime's thread, and open no \
+                 store inside a closure of a store",
+                path.display()
+            ),
+            Self::Panicked { path, message } => write!(
+                f,
+                "opening {} panicked ({message}); nothing was opened; please report this",
+                path.display()
+            ),
             Self::Migration { path, index, failure } => write!(
                 f,
                 "the migration at index {index} failed on {} and was rolled back: {failure}",

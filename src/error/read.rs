@@ -96,7 +96,10 @@ impl fmt::Display for ReadError {
         match self {
             Self::Sql(error) => write!(f, "SQLite refused the read: {error}"),
             Self::Corrupt(error) => {
-                write!(f, "the database file is damaged: {error}; run PRAGMA integrity_check and restore a backup")
+                write!(
+                    f,
+                    "the database file is damaged: {error}; run PRAGMA integrity_check and restore a backup"
+                )
             }
             Self::Io(error) => write!(f, "reading the database failed: {error}"),
             Self::NotAllowed { what } => write!(f, "{what} is not allowed in a read"),
@@ -104,24 +107,40 @@ impl fmt::Display for ReadError {
             Self::Panic { message } => write!(f, "the closure panicked: {message}"),
             Self::Expired => write!(f, "the deadline of the read passed"),
             Self::TooOld { greatest_age } => {
-                write!(f, "the read held its snapshot for longer than {greatest_age:?}; read in smaller pieces")
+                write!(
+                    f,
+                    "the read held its snapshot for longer than {greatest_age:?}; read in smaller pieces"
+                )
             }
             Self::WalPressure => {
-                write!(f, "the read was ended because its snapshot kept the write-ahead log from shrinking; send it again")
+                write!(
+                    f,
+                    "the read was ended because its snapshot kept the write-ahead log from shrinking; send it again"
+                )
             }
-            Self::ResultTooLarge { limit } => write!(f, "the result is larger than {limit} bytes; read it in pages"),
+            Self::ResultTooLarge { limit } => {
+                write!(f, "the result is larger than {limit} bytes; read it in pages")
+            }
             Self::InvalidValue(error) => write!(f, "the read was not queued: {error}"),
             Self::TooLarge { size, limit } => {
                 write!(f, "{size} bytes are more than the limit of {limit} bytes, the read was not queued")
             }
             Self::Overloaded => write!(f, "the queue of reads is full"),
             Self::Reentrant => {
-                write!(f, "a store cannot be called from inside a closure of a store; use what the closure was given")
+                write!(
+                    f,
+                    "a store cannot be called from inside a closure of a store; use what the closure was given"
+                )
             }
-            Self::WouldBlockRuntime => write!(f, "wait() would block a thread of the async runtime, use .await"),
+            Self::WouldBlockRuntime => {
+                write!(f, "wait() would block a thread of the async runtime, use .await")
+            }
             Self::Closed => write!(f, "the store is closed"),
             Self::Forked => {
-                write!(f, "the store was opened before this process was forked and cannot be used here; open it after forking")
+                write!(
+                    f,
+                    "the store was opened before this process was forked and cannot be used here; open it after forking"
+                )
             }
             Self::Stopped(failure) => write!(f, "the reader has stopped: {failure}"),
         }

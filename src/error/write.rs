@@ -153,47 +153,76 @@ impl From<InvalidValue> for WriteError {
 impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Constraint(error) => write!(f, "a constraint refused the change, nothing was applied: {error}"),
+            Self::Constraint(error) => {
+                write!(f, "a constraint refused the change, nothing was applied: {error}")
+            }
             Self::Sql(error) => write!(f, "SQLite refused the statement, nothing was applied: {error}"),
             Self::Corrupt(error) => write!(
                 f,
                 "the database file is damaged, nothing was applied: {error}; run PRAGMA integrity_check and restore a backup"
             ),
-            Self::Io(error) => write!(f, "reading or writing the database failed, nothing was applied: {error}"),
-            Self::DiskFull(error) => write!(f, "the disk is full, nothing was applied: {error}; make room and send it again"),
-            Self::Busy(error) => {
-                write!(f, "another program holds the lock of the database, the command was not started: {error}; send it again")
+            Self::Io(error) => {
+                write!(f, "reading or writing the database failed, nothing was applied: {error}")
             }
-            Self::Begin(error) => write!(f, "no transaction could be begun, the command was not started: {error}"),
+            Self::DiskFull(error) => {
+                write!(f, "the disk is full, nothing was applied: {error}; make room and send it again")
+            }
+            Self::Busy(error) => {
+                write!(
+                    f,
+                    "another program holds the lock of the database, the command was not started: {error}; send it again"
+                )
+            }
+            Self::Begin(error) => {
+                write!(f, "no transaction could be begun, the command was not started: {error}")
+            }
             Self::NotAllowed { what } => {
                 write!(f, "{what} is not allowed inside the store, nothing was applied")
             }
             Self::Closure(error) => write!(f, "the closure failed, everything it did was undone: {error}"),
-            Self::Panic { message } => write!(f, "the closure panicked, everything it did was undone: {message}"),
+            Self::Panic { message } => {
+                write!(f, "the closure panicked, everything it did was undone: {message}")
+            }
             Self::RunLimit { limit } => {
-                write!(f, "the command ran for longer than {limit:?}, everything it did was undone; do the work in smaller pieces")
+                write!(
+                    f,
+                    "the command ran for longer than {limit:?}, everything it did was undone; do the work in smaller pieces"
+                )
             }
             Self::CloseTimedOut => {
                 write!(f, "the store was closed while the command was running, everything it did was undone")
             }
             Self::ResultTooLarge { limit } => {
-                write!(f, "the statement returns more than {limit} bytes of rows, everything it did was undone")
+                write!(
+                    f,
+                    "the statement returns more than {limit} bytes of rows, everything it did was undone"
+                )
             }
             Self::InvalidValue(error) => write!(f, "the command was not queued: {error}"),
             Self::TooLarge { size, limit } => {
                 write!(f, "{size} bytes are more than the limit of {limit} bytes, the command was not queued")
             }
-            Self::Overloaded => write!(f, "the write queue is full, the command was not queued; wait for room or try later"),
-            Self::Expired => write!(f, "the deadline passed before the command was started; it will not be carried out"),
+            Self::Overloaded => {
+                write!(f, "the write queue is full, the command was not queued; wait for room or try later")
+            }
+            Self::Expired => {
+                write!(f, "the deadline passed before the command was started; it will not be carried out")
+            }
             Self::Reentrant { admitted: false } => {
-                write!(f, "a store cannot be called from inside a closure of a store; the command was not queued")
+                write!(
+                    f,
+                    "a store cannot be called from inside a closure of a store; the command was not queued"
+                )
             }
             Self::Reentrant { admitted: true } => write!(
                 f,
                 "a write cannot be waited for inside a closure of a store; it was queued before and is carried out"
             ),
             Self::WouldBlockRuntime { admitted: false } => {
-                write!(f, "wait() would block a thread of the async runtime, use .await; the command was not queued")
+                write!(
+                    f,
+                    "wait() would block a thread of the async runtime, use .await; the command was not queued"
+                )
             }
             Self::WouldBlockRuntime { admitted: true } => write!(
                 f,
@@ -201,11 +230,19 @@ impl fmt::Display for WriteError {
             ),
             Self::Closed => write!(f, "the store is closed, the command was not started"),
             Self::Forked => {
-                write!(f, "the store was opened before this process was forked and cannot be used here; open it after forking")
+                write!(
+                    f,
+                    "the store was opened before this process was forked and cannot be used here; open it after forking"
+                )
             }
-            Self::Stopped(failure) => write!(f, "the store has stopped, the command was not started: {failure}"),
+            Self::Stopped(failure) => {
+                write!(f, "the store has stopped, the command was not started: {failure}")
+            }
             Self::Unknown(failure) => {
-                write!(f, "it is unknown whether the command is on disk until the store is opened again: {failure}")
+                write!(
+                    f,
+                    "it is unknown whether the command is on disk until the store is opened again: {failure}"
+                )
             }
         }
     }

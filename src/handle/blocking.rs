@@ -104,7 +104,11 @@ mod tests {
         runtime.block_on(async {
             assert_eq!(may_wait(), Err(MustNotWait::RuntimeThread), "the root future");
             let task = tokio::spawn(async { (may_wait(), tokio::task::coop::has_budget_remaining()) });
-            assert_eq!(task.await.unwrap(), (Err(MustNotWait::RuntimeThread), true), "a task keeps its budget");
+            assert_eq!(
+                task.await.unwrap(),
+                (Err(MustNotWait::RuntimeThread), true),
+                "a task keeps its budget"
+            );
             let blocking = tokio::task::spawn_blocking(may_wait);
             assert_eq!(blocking.await.unwrap(), Ok(()), "a blocking thread");
             let in_place = tokio::spawn(async { tokio::task::block_in_place(may_wait) });

@@ -28,7 +28,7 @@ pub struct StoreBuilder {
 
 impl StoreBuilder {
     pub(crate) fn at(path: PathBuf) -> Self {
-        Self::new(Place::At(path.clone()), path)
+        Self::new(Place::At, path)
     }
 
     pub(crate) fn temporary() -> Self {

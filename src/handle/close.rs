@@ -66,7 +66,8 @@ impl Closers {
         let (due, waiting): (Vec<_>, Vec<_>) = std::mem::take(&mut state.waiting)
             .into_iter()
             .partition(|(limit, _)| limit.is_some_and(|(at, _)| at <= now));
-        let next = waiting.iter().filter_map(|(limit, _)| limit.map(|(at, _)| at)).chain(state.abandon_at).min();
+        let next =
+            waiting.iter().filter_map(|(limit, _)| limit.map(|(at, _)| at)).chain(state.abandon_at).min();
         state.waiting = waiting;
         drop(state);
         for (limit, latch) in due {

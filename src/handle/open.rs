@@ -20,7 +20,7 @@ use crate::sync::Arc;
 /// Where the file is.
 #[derive(Clone)]
 pub(crate) enum Place {
-    At(PathBuf),
+    At,
     Temporary,
 }
 

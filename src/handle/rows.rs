@@ -12,7 +12,7 @@ use crate::error::SqliteError;
 /// All rows that a statement returned, in memory.
 ///
 /// Their size is bounded by the limit of results.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 pub struct ResultRows {
     columns: Arc<[String]>,
     rows: Vec<ResultRow>,

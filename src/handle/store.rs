@@ -86,7 +86,12 @@ impl Store {
         StoreBuilder::temporary()
     }
 
-    pub(crate) fn new(engine: Arc<Engine>, settings: Settings, level: AckLevel, largest_value: usize) -> Self {
+    pub(crate) fn new(
+        engine: Arc<Engine>,
+        settings: Settings,
+        level: AckLevel,
+        largest_value: usize,
+    ) -> Self {
         Self { core: Arc::new(StoreCore { engine, settings, level, largest_value }) }
     }
 
@@ -141,7 +146,8 @@ impl Store {
         F: FnMut(&Tx<'_>) -> Result<R, ClosureError> + Send + 'static,
         R: Send + 'static,
     {
-        let boxed = Box::new(move |tx: &Tx<'_>| closure(tx).map(|value| Box::new(value) as Box<dyn Any + Send>));
+        let boxed =
+            Box::new(move |tx: &Tx<'_>| closure(tx).map(|value| Box::new(value) as Box<dyn Any + Send>));
         self.write_task(Ok(WriteTask::Closure(boxed)), |WriteOutput { receipt, value }| match value {
             WriteValue::Closure(value) => match value.downcast::<R>() {
                 Ok(value) => Ok(Applied { value: *value, receipt }),
@@ -170,7 +176,8 @@ impl Store {
         F: FnOnce(&Db<'_>) -> Result<R, ClosureError> + Send + 'static,
         R: Send + 'static,
     {
-        let boxed = Box::new(move |db: &Db<'_>| closure(db).map(|value| Box::new(value) as Box<dyn Any + Send>));
+        let boxed =
+            Box::new(move |db: &Db<'_>| closure(db).map(|value| Box::new(value) as Box<dyn Any + Send>));
         Read::new(self.clone(), Ok(ReadTask::Closure(boxed)), |output| match output {
             ReadOutput::Closure(value) => match value.downcast::<R>() {
                 Ok(value) => Ok(*value),
@@ -188,7 +195,8 @@ impl Store {
     /// See [`ReadError`].
     pub fn query(&self, sql: impl Into<Cow<'static, str>>, params: impl IntoParams) -> Read<ResultRows> {
         let sql = sql.into();
-        let task = params.into_params().map(|params| ReadTask::Query { sql, params }).map_err(ReadError::from);
+        let task =
+            params.into_params().map(|params| ReadTask::Query { sql, params }).map_err(ReadError::from);
         Read::new(self.clone(), task, |output| match output {
             ReadOutput::Rows(rows) => Ok(rows),
             ReadOutput::Closure(_) => unreachable!("a query is answered with rows"),

@@ -22,7 +22,9 @@ type OpenLatch = Latch<Result<Store, OpenError>>;
 /// Starts the writer's thread, which opens the file and answers through `opened`.
 pub(crate) fn start(place: Place, options: Options, opened: Arc<OpenLatch>) -> Result<(), OpenError> {
     let path = options.plan.path.clone();
-    spawn("walwright-write", move || writer_thread(place, options, opened)).map(drop).map_err(no_thread(&path))
+    spawn("walwright-write", move || writer_thread(place, options, opened))
+        .map(drop)
+        .map_err(no_thread(&path))
 }
 
 fn writer_thread(place: Place, options: Options, opened: Arc<OpenLatch>) {
@@ -55,7 +57,7 @@ struct Running {
 impl Running {
     fn start(place: Place, mut options: Options) -> Result<(Self, Store), OpenError> {
         let folder = match place {
-            Place::At(_) => None,
+            Place::At => None,
             Place::Temporary => {
                 let folder = tempfile::Builder::new().prefix("walwright-").tempdir();
                 let folder = folder.map_err(|source| {

@@ -209,8 +209,9 @@ impl<T> Future for WriteFuture<T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         // Without a ticket it was polled after it was ready, which no caller may do: pending for ever.
+        let extract = self.extract;
         let Some(ticket) = self.sending.ticket()? else { return Poll::Pending };
-        let result = ready!(poll_answer(ticket, context, self.extract));
+        let result = ready!(poll_answer(ticket, context, extract));
         self.sending.finish();
         Poll::Ready(result)
     }
@@ -297,7 +298,11 @@ fn refused(refusal: Refusal<Reason>) -> WriteError {
         Refusal::Closed => WriteError::Closed,
         Refusal::Stopped(Reason::Failure(failure)) => WriteError::Stopped(failure),
         Refusal::Stopped(Reason::Begin(error)) | Refusal::Begin(Reason::Begin(error)) => {
-            if error.code() == rusqlite::ffi::SQLITE_BUSY { WriteError::Busy(error) } else { WriteError::Begin(error) }
+            if error.code() == rusqlite::ffi::SQLITE_BUSY {
+                WriteError::Busy(error)
+            } else {
+                WriteError::Begin(error)
+            }
         }
         Refusal::Begin(Reason::Failure(failure)) => WriteError::Stopped(failure),
     }

@@ -46,7 +46,8 @@ impl EngineStatement {
                     code = ffi::sqlite3_step(self.raw);
                 }
             }
-            let result = if code == ffi::SQLITE_DONE { Ok(value) } else { Err(error_of(self.database, code)) };
+            let result =
+                if code == ffi::SQLITE_DONE { Ok(value) } else { Err(error_of(self.database, code)) };
             ffi::sqlite3_reset(self.raw);
             result
         }

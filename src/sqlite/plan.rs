@@ -29,6 +29,4 @@ pub(crate) struct OpenPlan {
     pub application_id: Option<i32>,
     pub hook: Option<ConnectionHook>,
     pub migrations: Vec<Migration>,
-    /// Capacity of rusqlite's statement cache on each connection.
-    pub statement_cache: usize,
 }

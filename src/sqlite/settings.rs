@@ -57,7 +57,6 @@ pub(crate) fn apply(
         expect(path, name, i64::from(wanted), i64::from(found))?;
     }
     connection.busy_timeout(Duration::from_millis(busy_millis(plan))).map_err(sqlite)?;
-    connection.set_prepared_statement_cache_capacity(plan.statement_cache);
     for (name, wanted) in [
         ("busy_timeout", busy_millis(plan) as i64),
         ("cache_size", cache_size(plan)),

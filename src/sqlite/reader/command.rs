@@ -26,10 +26,7 @@ pub(crate) enum ReadTask {
     /// A closure on one snapshot.
     Closure(ReadClosure),
     /// One statement, whose rows are returned.
-    Query {
-        sql: Cow<'static, str>,
-        params: Params,
-    },
+    Query { sql: Cow<'static, str>, params: Params },
 }
 
 /// A closure that reads; what it returns is passed on as it is.

@@ -17,7 +17,9 @@ use crate::protocol::work::Answer;
 use crate::protocol::writer_loop::panic_message;
 use crate::sqlite::engine_statement::EngineStatement;
 use crate::sqlite::plan::OpenPlan;
-use crate::sqlite::session::{Db, NotAllowed, Session, SessionError, SessionState, StopLimits, StopReason, Stopped};
+use crate::sqlite::session::{
+    Db, NotAllowed, Session, SessionError, SessionState, StopLimits, StopReason, Stopped,
+};
 use crate::sync::Arc;
 
 /// The bounds of reads.
@@ -46,6 +48,10 @@ struct Desk {
     connection: Connection,
 }
 
+// SAFETY: SQLite lets a connection and its statements move to another thread together, as long as one
+// thread at a time uses them. They are private to this value and never leave it apart.
+unsafe impl Send for Desk {}
+
 impl Desk {
     fn open(plan: &OpenPlan, path: &std::path::Path, seat: &ReadSeat) -> Result<Self, OpenError> {
         let mut connection = open_reader(plan, path)?;
@@ -55,7 +61,8 @@ impl Desk {
             let end = EngineStatement::prepare(connection, c"ROLLBACK")?;
             Ok((state, begin, end))
         };
-        let (state, begin, end) = set_up(&mut connection).map_err(|source| OpenError::sqlite(path, source))?;
+        let (state, begin, end) = set_up(&mut connection)
+            .map_err(|source| OpenError::from_sqlite(path, "preparing a reader", source))?;
         Ok(Self { begin, end, state, connection })
     }
 }

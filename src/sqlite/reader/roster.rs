@@ -19,7 +19,11 @@ pub(crate) struct ReadSeat {
 impl ReadRoster {
     pub(crate) fn new(readers: usize) -> Self {
         let seat = || {
-            Arc::new(ReadSeat { stop: StopCheck::new(), sent: Moment::default(), snapshot: Moment::default() })
+            Arc::new(ReadSeat {
+                stop: StopCheck::new(),
+                sent: Moment::default(),
+                snapshot: Moment::default(),
+            })
         };
         Self((0..readers).map(|_| seat()).collect())
     }

@@ -35,9 +35,8 @@ pub struct SessionState {
 
 impl SessionState {
     /// Prepares a connection for sessions. Call it once, after every setting was made.
-    pub fn install(connection: &mut Connection) -> rusqlite::Result<Self> {
+    pub fn install(connection: &mut Connection, stop: StopCheck) -> rusqlite::Result<Self> {
         let guard = Guard::install(connection)?;
-        let stop = StopCheck::new();
         stop.install(connection)?;
         connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
         Ok(Self {

@@ -86,7 +86,9 @@ impl WriteCommand {
     pub(crate) fn largest_value(&self) -> usize {
         match &self.task {
             WriteTask::Statement(call) => call.params.largest_value(),
-            WriteTask::Batch(calls) => calls.iter().map(|call| call.params.largest_value()).max().unwrap_or(0),
+            WriteTask::Batch(calls) => {
+                calls.iter().map(|call| call.params.largest_value()).max().unwrap_or(0)
+            }
             WriteTask::Closure(_) | WriteTask::Flush => 0,
         }
     }

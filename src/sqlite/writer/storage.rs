@@ -18,7 +18,7 @@ use crate::protocol::level::AckLevel;
 use crate::protocol::storage::{
     Applied, CommitError, Committed, GroupReport, Interruption, Readiness, Storage,
 };
-use crate::sqlite::files::FileIdentity;
+use crate::sqlite::files::identity::FileIdentity;
 use crate::sqlite::reason::Reason;
 use crate::sqlite::session::StopReason;
 use crate::sync::Arc;

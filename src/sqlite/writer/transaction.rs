@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::command::{StatementCall, WriteCommand, WriteClosure, WriteOutput, WriteTask, WriteValue};
+use super::command::{StatementCall, WriteClosure, WriteCommand, WriteOutput, WriteTask, WriteValue};
 use super::wal_log::has_open_foreign_keys;
 use crate::board::Board;
 use crate::error::{ClosureError, SqliteError, WriteError};
@@ -97,7 +97,12 @@ impl Transaction {
     }
 
     /// Carries out one command, so that a failure leaves nothing of it behind.
-    pub(super) fn apply(&mut self, task: &mut WriteTask, sequence: u64, board: &Board) -> Applied<WriteCommand> {
+    pub(super) fn apply(
+        &mut self,
+        task: &mut WriteTask,
+        sequence: u64,
+        board: &Board,
+    ) -> Applied<WriteCommand> {
         let (result, deletes) = match task {
             WriteTask::Statement(call) => self.statement(call, board),
             WriteTask::Batch(calls) => self.isolated(true, |this, session| this.batch(calls, session, board)),
@@ -127,7 +132,12 @@ impl Transaction {
         self.isolated(savepoint, |this, session| this.run_call(call, session, board))
     }
 
-    fn run_call(&self, call: &StatementCall, session: &Session<'_>, board: &Board) -> Result<Done, WriteError> {
+    fn run_call(
+        &self,
+        call: &StatementCall,
+        session: &Session<'_>,
+        board: &Board,
+    ) -> Result<Done, WriteError> {
         board.statements.add(1);
         let rows_up_to = call.wants_rows.then_some(self.limits.result_bytes);
         let outcome = session
@@ -137,7 +147,12 @@ impl Transaction {
         Ok(Done { rows_changed: outcome.rows_changed, value })
     }
 
-    fn batch(&self, calls: &[StatementCall], session: &Session<'_>, board: &Board) -> Result<Done, WriteError> {
+    fn batch(
+        &self,
+        calls: &[StatementCall],
+        session: &Session<'_>,
+        board: &Board,
+    ) -> Result<Done, WriteError> {
         let mut rows_changed = 0;
         for call in calls {
             rows_changed += self.run_call(call, session, board)?.rows_changed;

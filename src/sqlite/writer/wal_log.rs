@@ -3,8 +3,8 @@
 use std::ffi::c_int;
 use std::ptr;
 use std::sync::Arc;
-use std::time::Duration;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use rusqlite::{Connection, ffi};
 
@@ -30,7 +30,7 @@ impl WalLog {
     pub(super) fn install(connection: &mut Connection, page_size: u32) -> Result<Self, SqliteError> {
         let reported = Arc::new(AtomicI64::new(NOTHING_WRITTEN));
         let hook = reported.clone();
-        connection.wal_hook(Some(move |_: &rusqlite::hooks::Wal, frames: c_int| {
+        connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, frames: c_int| {
             hook.store(i64::from(frames), Ordering::Relaxed);
             Ok(())
         }))?;

@@ -16,7 +16,7 @@ use crate::protocol::ledger::Sequencer;
 use crate::protocol::limits::GroupLimits;
 use crate::protocol::writer_loop;
 use crate::settings::Settings;
-use crate::sqlite::files::OwnerLock;
+use crate::sqlite::files::owner_lock::OwnerLock;
 use crate::sqlite::plan::OpenPlan;
 use crate::sqlite::reason::Reason;
 use crate::sqlite::session::SessionState;
@@ -61,7 +61,8 @@ impl Writer {
         let opened = opening::open(plan)?;
         let mut connection = opened.connection;
         let settings = opened.settings;
-        let set_up = |source: SqliteError| OpenError::from_sqlite_error(&opened.path, "preparing the connection", source);
+        let set_up =
+            |source: SqliteError| OpenError::from_sqlite(&opened.path, "preparing the connection", source);
         let log = WalLog::install(&mut connection, settings.page_size).map_err(set_up)?;
         let state = SessionState::install(&mut connection, engine.write_stop.clone())
             .map_err(|source| set_up(source.into()))?;

@@ -36,7 +36,6 @@ fn plan(path: &Path) -> OpenPlan {
         application_id: None,
         hook: None,
         migrations: Vec::new(),
-        statement_cache: 16,
     }
 }
 
