@@ -1,0 +1,3 @@
+//! SQLite behind the engine's storage trait.
+
+pub(crate) mod session;
