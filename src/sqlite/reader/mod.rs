@@ -1,7 +1,7 @@
 //! Readers: threads that each own a read-only connection and take reads from one queue.
 
 mod command;
-mod connect;
+pub(crate) mod connect;
 #[allow(clippy::module_inception)]
 mod reader;
 mod roster;

@@ -9,7 +9,7 @@ mod stopped;
 use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
-use super::{NotAllowed, Session, SessionState, StatementOutcome, Tx};
+use super::{NotAllowed, Session, SessionState, StatementOutcome, StopCheck, Tx};
 use crate::error::ClosureError;
 use crate::handle::params::Params;
 
@@ -27,7 +27,7 @@ impl Bench {
         let mut connection = Connection::open(folder.path().join("a.db")).unwrap();
         connection.execute_batch("PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON;").unwrap();
         connection.execute_batch(schema).unwrap();
-        let state = SessionState::install(&mut connection).unwrap();
+        let state = SessionState::install(&mut connection, StopCheck::new()).unwrap();
         let bench = Self { connection, state, _folder: folder };
         bench.begin();
         bench
@@ -41,7 +41,7 @@ impl Bench {
         writer.execute_batch("PRAGMA journal_mode=WAL;").unwrap();
         writer.execute_batch(schema).unwrap();
         let mut connection = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
-        let state = SessionState::install(&mut connection).unwrap();
+        let state = SessionState::install(&mut connection, StopCheck::new()).unwrap();
         connection.execute_batch("BEGIN").unwrap();
         Self { connection, state, _folder: folder }
     }
