@@ -5,6 +5,7 @@ mod convert;
 mod migrate;
 mod recover;
 mod reserve;
+mod wal_file;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
