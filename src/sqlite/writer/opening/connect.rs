@@ -33,13 +33,7 @@ pub(super) fn check_version(path: &Path, version_number: i32) -> Result<(), Open
 /// Opens the connection to an existing file. Reads nothing of it yet.
 pub(super) fn connect(plan: &OpenPlan, path: &Path, patience: &Patience) -> Result<Connection, OpenError> {
     let sqlite = |error| OpenError::from_sqlite(path, DOING, error);
-    // Without CREATE: a file that vanishes in this moment must not come back empty.
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = match &plan.vfs {
-        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs.as_str()),
-        None => Connection::open_with_flags(path, flags),
-    }
-    .map_err(sqlite)?;
+    let connection = open(plan, path).map_err(sqlite)?;
     settings::begin(&connection).map_err(sqlite)?;
     patience.lend(&connection).map_err(sqlite)?;
     // SQLite falls back to reading when it may not write, and says so only at the first write.
@@ -50,4 +44,22 @@ pub(super) fn connect(plan: &OpenPlan, path: &Path, patience: &Patience) -> Resu
     // What is converted and recovered before the settings are put must be durable too.
     connection.pragma_update(None, "synchronous", settings::SYNCHRONOUS_FULL).map_err(sqlite)?;
     Ok(connection)
+}
+
+/// Lets SQLite remove an empty WAL and its index, as it does when the last connection closes. It checks by
+/// its own locks that there is no other. Nothing is written to the database.
+pub(super) fn remove_sidecars(plan: &OpenPlan, path: &Path) {
+    if let Ok(connection) = open(plan, path) {
+        // Sidecars that cannot be removed are no harm.
+        let _ = settings::read(&connection, "schema_version");
+    }
+}
+
+fn open(plan: &OpenPlan, path: &Path) -> rusqlite::Result<Connection> {
+    // Without CREATE: a file that vanishes in this moment must not come back empty.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    match &plan.vfs {
+        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs.as_str()),
+        None => Connection::open_with_flags(path, flags),
+    }
 }

@@ -5,6 +5,7 @@ mod convert;
 mod migrate;
 mod recover;
 mod reserve;
+mod wal_file;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ pub(in crate::sqlite::writer) use self::reserve::reserve;
 use crate::error::OpenError;
 use crate::settings::Settings;
 use crate::sqlite::files::create::Created;
-use crate::sqlite::files::identity::FileIdentity;
+use crate::sqlite::files::identity::{FileIdentity, length, sidecar};
 use crate::sqlite::files::look::{self, Finding};
 use crate::sqlite::files::owner_lock::OwnerLock;
 use crate::sqlite::files::place::{self, Place};
@@ -96,7 +97,14 @@ fn own(
     patience: &Patience,
     created: &mut Created,
 ) -> Result<Owned, OpenError> {
-    let finding = look::look(plan, path, patience)?;
+    let wal = sidecar(path, "-wal");
+    let had_wal = wal.exists();
+    let finding = look::look(plan, path, patience).inspect_err(|_| {
+        // To look at a database in WAL mode, SQLite makes sidecars.
+        if !had_wal && length(&wal).is_ok_and(|length| length == Some(0)) {
+            connect::remove_sidecars(plan, path);
+        }
+    })?;
     if let Finding::Nothing = finding {
         created.file(path)?;
     }

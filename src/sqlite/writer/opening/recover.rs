@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::time::Instant;
 
-use rusqlite::Connection;
 use rusqlite::wal::CheckpointMode;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
+use super::wal_file;
 use crate::error::OpenError;
 use crate::sqlite::files::identity::{length, sidecar};
 use crate::sqlite::files::look::{facts, judge};
@@ -29,7 +30,9 @@ pub(super) fn read_through(
 ///
 /// After a failed sync the kernel keeps pages as clean that are not on the disk: this process reads them
 /// from its cache, a sync of the WAL says Ok, and a power cut takes back rows that stand before rows
-/// acknowledged since. Copying writes them again.
+/// acknowledged since. Copying writes them again into the database file. The WAL itself is written again
+/// first: else a power cut during the copying could leave the new pages in the database under a WAL that
+/// holds only the older half, and the database would be damaged.
 pub(super) fn empty_wal(path: &Path, connection: &Connection, patience: &Patience) -> Result<u64, OpenError> {
     const DOING: &str = "checkpointing the WAL";
     let wal = sidecar(path, "-wal");
@@ -38,6 +41,12 @@ pub(super) fn empty_wal(path: &Path, connection: &Connection, patience: &Patienc
         return Ok(0);
     }
     let begun = Instant::now();
+    patience.wait_for(path, DOING, || {
+        // The transaction keeps everybody else from appending; it writes nothing itself.
+        let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+        wal_file::write_again(connection)?;
+        transaction.rollback().map(Some)
+    })?;
     // `connect` has set `synchronous` to FULL: the copied pages are synced.
     patience.wait_for(path, DOING, || {
         // BUSY is an error here. After a complete TRUNCATE there are no frames, so also none to copy.

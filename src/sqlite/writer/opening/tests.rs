@@ -2,6 +2,7 @@
 
 mod files;
 mod migrations;
+mod power_cuts;
 mod refusals;
 mod settled;
 

@@ -164,6 +164,26 @@ fn a_refused_rollback_journal_database_is_not_converted() {
 }
 
 #[test]
+fn a_refused_wal_database_gets_no_sidecars_and_keeps_those_of_others() {
+    let (_dir, path) = folder();
+    let connection = Connection::open(&path).unwrap();
+    connection
+        .execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE a (v); PRAGMA user_version = 5")
+        .unwrap();
+    drop(connection);
+    assert_eq!(names(&path), ["a.db"]);
+    refused_and_unchanged(&with(&path, &[FIRST]));
+    assert_eq!(names(&path), ["a.db"]);
+
+    let other = Connection::open(&path).unwrap();
+    let _: i64 = one(&other, "SELECT count(*) FROM a");
+    assert_eq!(names(&path), ["a.db", "a.db-shm", "a.db-wal"]);
+    refused(&with(&path, &[FIRST]));
+    assert_eq!(names(&path), ["a.db", "a.db-shm", "a.db-wal"]);
+    other.execute_batch("INSERT INTO a VALUES (1)").unwrap();
+}
+
+#[test]
 fn no_database_is_refused_and_unchanged() {
     let (_dir, path) = folder();
     for garbage in [&b"hello"[..], &[b'x'; 10_000], &[0; 4096]] {
