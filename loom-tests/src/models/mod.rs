@@ -1,0 +1,3 @@
+//! The models, one file for each property.
+
+mod order;
