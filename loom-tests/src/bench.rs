@@ -69,7 +69,11 @@ impl Bench {
     }
 
     /// Sends a command that may be refused.
-    pub(crate) fn enter(&self, write: Write, deadline: Option<Instant>) -> Result<Sent, Refusal<&'static str>> {
+    pub(crate) fn enter(
+        &self,
+        write: Write,
+        deadline: Option<Instant>,
+    ) -> Result<Sent, Refusal<&'static str>> {
         let entered = self.queue.enter(write, deadline, Entrance::Wait)?;
         Ok(self.judge.sent(write, entered))
     }

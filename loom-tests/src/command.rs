@@ -16,8 +16,6 @@ pub(crate) enum Deed {
     Fail,
     /// Fails and takes the whole transaction with it, each time.
     Lose,
-    /// Panics.
-    Panic,
 }
 
 /// A command of the models: one record with an id of its own.

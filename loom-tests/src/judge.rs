@@ -116,7 +116,9 @@ impl Judge {
         }
         let sequences: Vec<u64> = told
             .iter()
-            .filter_map(|told| if let Outcome::Done(receipt) = told.outcome { Some(receipt.sequence) } else { None })
+            .filter_map(
+                |told| if let Outcome::Done(receipt) = told.outcome { Some(receipt.sequence) } else { None },
+            )
             .collect();
         assert!(sequences.is_sorted_by(|a, b| a < b), "sequences grow with the order: {sequences:?}");
         let written: Vec<(u8, u64)> =
@@ -172,7 +174,12 @@ impl Sent {
     fn conclude(self, answer: Answer<Write>) -> Outcome {
         let Self { write, number, ticket, judge } = self;
         let outcome = judge.hear(&write, answer);
-        judge.told.lock().unwrap_or_else(PoisonError::into_inner).push(Told { write, number, outcome, ticket });
+        judge.told.lock().unwrap_or_else(PoisonError::into_inner).push(Told {
+            write,
+            number,
+            outcome,
+            ticket,
+        });
         outcome
     }
 }

@@ -1,5 +1,6 @@
 //! A storage for the models: a log with a committed and a synced mark, and a script of what goes wrong.
 
+use std::cell::RefCell;
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -130,6 +131,8 @@ pub(crate) enum Fault {
     PanicAfter,
     /// Upkeep: not ready, look again at once.
     Stalled,
+    /// Upkeep: not ready, look again after a time that no model lives to see the end of.
+    StalledForLong,
     /// Upkeep: wants to be called again at once if nothing waits.
     Impatient,
     /// Begin: another program commits just before.
@@ -138,6 +141,20 @@ pub(crate) enum Fault {
 
 /// One line of a script: what the `nth` call (from 0) of a step does.
 pub(crate) type Line = (Step, usize, Fault);
+
+thread_local! {
+    /// The faults that struck since the test began: loom runs all threads of a model in the test's own.
+    static STRUCK: RefCell<Vec<(Step, Fault)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Panics unless each fault struck in some order of some case: a script that is never reached tests nothing.
+pub(crate) fn assert_struck(faults: &[(Step, Fault)]) {
+    STRUCK.with_borrow(|struck| {
+        for fault in faults {
+            assert!(struck.contains(fault), "{fault:?} never struck");
+        }
+    });
+}
 
 struct Transaction {
     level: AckLevel,
@@ -182,6 +199,13 @@ impl ModelStorage {
         let nth = self.calls.iter().filter(|call| **call == step).count();
         self.calls.push(step);
         let fault = self.script.iter().find(|line| (line.0, line.1) == (step, nth)).map(|line| line.2);
+        if let Some(fault) = fault {
+            STRUCK.with_borrow_mut(|struck| {
+                if !struck.contains(&(step, fault)) {
+                    struck.push((step, fault));
+                }
+            });
+        }
         if fault == Some(Fault::Panic) {
             self.panic();
         }
@@ -235,9 +259,6 @@ impl Storage for ModelStorage {
     }
 
     fn apply(&mut self, command: &mut Write, sequence: u64) -> Applied<Write> {
-        if command.deed == Deed::Panic {
-            self.panic();
-        }
         self.enter(Step::Apply);
         self.expect_transaction(Step::Apply, true);
         let Some(transaction) = &mut self.transaction else {
@@ -319,6 +340,7 @@ impl Storage for ModelStorage {
         match fault {
             Some(Fault::Fatal) => Err(self.fail()),
             Some(Fault::Stalled) => Ok(Readiness::Stalled(Duration::ZERO)),
+            Some(Fault::StalledForLong) => Ok(Readiness::Stalled(Duration::from_secs(3_600))),
             Some(Fault::Impatient) => Ok(Readiness::Ready { patience: Some(Duration::ZERO) }),
             _ => Ok(Readiness::Ready { patience: None }),
         }
