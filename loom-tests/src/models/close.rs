@@ -178,3 +178,60 @@ fn closing_twice_is_closing() {
         bench.judge.adjourn();
     });
 }
+
+/// A writer that may not write was asked to close while commands that had run out of their group's time lay in
+/// its hand. It did not sleep then, but asked again and again whether it may write, with all the processor's time.
+#[test]
+fn a_stalled_writer_sleeps_while_it_closes() {
+    let mut exploration = Exploration::new("a_stalled_writer_sleeps_while_it_closes");
+    // It wakes for the close and for the abandonment, and asks once more each time.
+    let stalled: Vec<Line> = (1..10).map(|nth| (Step::Upkeep, nth, Fault::StalledForLong)).collect();
+    for (case, limits) in [("in the hand", hurried_groups_of(2)), ("in the line", groups_of(1))] {
+        let stalled = stalled.clone();
+        exploration.case(case, move || {
+            let bench = Bench::new(2);
+            let first = bench.send(Write::committed(1));
+            let second = bench.send(Write::committed(2));
+            let writer = bench.spawn_writer(limits, &stalled);
+            assert!(first.wait().is_done());
+            bench.queue.close();
+            bench.queue.abandon();
+            assert_eq!(second.wait(), Outcome::Closed, "nobody allowed the writer to write");
+            assert_eq!(join(writer), Ok(()));
+            bench.judge.adjourn();
+        });
+    }
+    exploration.finish();
+}
+
+/// The deadline of the last command passed while the writer might not write and the store was closing.
+/// Nothing was left to do, but the writer took an empty place in its hand for a command, or slept on until it
+/// might write again, and the close waited with it.
+#[test]
+fn the_last_deadline_ends_a_stalled_writer_that_closes() {
+    let mut exploration = Exploration::new("the_last_deadline_ends_a_stalled_writer_that_closes");
+    let stalled: Vec<Line> = (1..10).map(|nth| (Step::Upkeep, nth, Fault::StalledForLong)).collect();
+    for (case, limits) in [("in the hand", hurried_groups_of(2)), ("in the line", groups_of(1))] {
+        let stalled = stalled.clone();
+        exploration.case(case, move || {
+            let bench = Bench::new(2);
+            let first = bench.send(Write::committed(1));
+            let second = bench.send_overdue(Write::committed(2));
+            let writer = bench.spawn_writer(limits, &stalled);
+            let clock = {
+                let first = first;
+                bench.spawn(move |bench| {
+                    assert!(first.wait().is_done());
+                    bench.queue.expire(over());
+                })
+            };
+            bench.queue.close();
+            let outcome = second.wait();
+            assert_eq!(outcome, Outcome::Expired, "nobody allowed the writer to write");
+            join(clock);
+            assert_eq!(join(writer), Ok(()));
+            bench.judge.adjourn();
+        });
+    }
+    exploration.finish();
+}
