@@ -17,7 +17,7 @@ mod tx;
 #[cfg(test)]
 mod tests;
 
-pub use authorizer::ENGINE_TABLE;
+pub(crate) use authorizer::ENGINE_TABLE;
 pub use db::Db;
 pub use failure::{NotAllowed, SessionError, TransactionEnded};
 pub use session::{LeftBehind, Session, StatementOutcome};
