@@ -19,6 +19,7 @@ mod tests;
 
 pub(crate) use authorizer::ENGINE_TABLE;
 pub use db::Db;
+pub use facts::{SchemaFacts, StatementFacts};
 pub use failure::{NotAllowed, SessionError, TransactionEnded};
 pub use session::{LeftBehind, Session, StatementOutcome};
 pub use state::SessionState;

@@ -59,11 +59,18 @@ impl SessionState {
     /// transaction, after BEGIN IMMEDIATE: until its end nobody else can change the schema.
     pub fn refresh_schema(&self, connection: &Connection) -> rusqlite::Result<()> {
         let known = self.schema.borrow().as_ref().map(|facts| facts.version);
-        let unsure = self.schema_unsure.replace(false);
-        if unsure || known.is_some_and(|known| schema_version(connection).is_ok_and(|now| now != known)) {
+        // Down only at the end: after an error the doubt stays.
+        let stale = self.schema_unsure.get()
+            || match known {
+                Some(known) => schema_version(connection)? != known,
+                None => false,
+            };
+        if stale {
             self.forget(connection);
         }
-        self.schema_facts(connection).map(|_| ())
+        self.schema_facts(connection)?;
+        self.schema_unsure.set(false);
+        Ok(())
     }
 
     /// Forgets the schema because it changed, or may have changed back.

@@ -117,6 +117,22 @@ fn a_schema_change_that_was_rolled_back_is_forgotten() {
 }
 
 #[test]
+fn a_version_that_was_rolled_back_is_used_again_by_another_program() {
+    let bench = Bench::writer("CREATE TABLE t(a); CREATE TABLE u(a);");
+    bench.run("CREATE TRIGGER g AFTER INSERT ON t BEGIN SELECT 1; END");
+    assert!(!bench.run("INSERT INTO t VALUES (1)").deletes);
+    let seen = bench.one("PRAGMA schema_version");
+    bench.connection.execute_batch("ROLLBACK").unwrap();
+    let other = Connection::open(bench.connection.path().unwrap()).unwrap();
+    other
+        .execute_batch("CREATE TRIGGER g AFTER INSERT ON t BEGIN INSERT OR REPLACE INTO u VALUES (1); END")
+        .unwrap();
+    bench.begin();
+    assert_eq!(bench.one("PRAGMA schema_version"), seen);
+    assert!(bench.run("INSERT INTO t VALUES (2)").deletes);
+}
+
+#[test]
 fn statements_that_are_prepared_anew_in_their_step_are_asked_there() {
     let bench = Bench::writer("CREATE TABLE t(a); CREATE TABLE u(a); INSERT INTO u VALUES (1);");
     let session = bench.session();

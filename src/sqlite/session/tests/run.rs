@@ -103,7 +103,7 @@ fn closures_have_the_usual_calls() {
                 seen += 1;
             }
             assert_eq!(seen, 2);
-            // A statement of the engine's own name for ours, while ours still steps.
+            // The same text again, while the first still steps.
             let mut again = tx.prepare("SELECT id, v FROM t ORDER BY id")?;
             assert_eq!(again.query_map([], |row| row.get::<_, i64>(0))?, [2, 3]);
             Ok(())
