@@ -4,12 +4,12 @@
 //! The authorizer is installed once per connection and switched by a flag: setting it again would expire
 //! every prepared statement.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-
-use parking_lot::Mutex;
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization, TransactionOperation};
+
+use crate::sync::Arc;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// The one table that is the engine's own. Users' SQL may read it and nothing else.
 pub const ENGINE_TABLE: &str = "walwright_sequence";

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
 use std::ptr;
-use std::sync::Arc;
 
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Connection, ffi};
@@ -14,6 +13,7 @@ use super::state::{LONGEST_CACHED_TEXT, SessionState};
 use super::statement::{Prepared, Statement};
 use crate::handle::params::Params;
 use crate::handle::rows::ResultRows;
+use crate::sync::Arc;
 
 /// Runs users' SQL on a connection, inside a transaction that the engine began.
 ///
