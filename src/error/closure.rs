@@ -7,6 +7,28 @@ use std::fmt;
 ///
 /// Every error type converts into it, so that `?` works inside closures. Returning it from a write
 /// closure undoes everything that the closure did.
+///
+/// ```
+/// use walwright::WriteError;
+///
+/// #[derive(Debug)]
+/// struct SoldOut;
+/// impl std::fmt::Display for SoldOut {
+///     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+///         f.write_str("sold out")
+///     }
+/// }
+/// impl std::error::Error for SoldOut {}
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = walwright::Store::temporary().open().wait()?;
+/// match store.write(|_tx| -> Result<(), _> { Err(SoldOut.into()) }).wait() {
+///     Err(WriteError::Closure(error)) => assert!(error.downcast_ref::<SoldOut>().is_some()),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct ClosureError(Box<dyn Error + Send + Sync>);
 
 impl ClosureError {

@@ -7,8 +7,9 @@ use super::SqliteError;
 
 /// Why the engine acknowledges nothing more until the store is opened again.
 ///
-/// Reads go on; they see what was committed before. Close the store and open it again: opening settles
-/// what is on disk.
+/// Commands in progress are answered [`WriteError::Unknown`](crate::WriteError::Unknown), those that had not
+/// started [`WriteError::Stopped`](crate::WriteError::Stopped), and so are all later ones. Reads go on; they see
+/// what was committed before. Close the store and open it again: opening settles what is on disk.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StoreFailure {
@@ -20,8 +21,8 @@ pub enum StoreFailure {
         /// What SQLite reported.
         source: SqliteError,
     },
-    /// A sync of the write-ahead log failed. What was committed since the last sync may be lost in a
-    /// power cut.
+    /// A sync of the write-ahead log failed, or a checkpoint did, which syncs it. What was committed since the
+    /// last sync may be lost in a power cut; nothing of it was acknowledged as durable.
     Sync {
         /// The database file.
         path: PathBuf,
@@ -35,8 +36,9 @@ pub enum StoreFailure {
         /// What SQLite reported.
         source: SqliteError,
     },
-    /// The database file or one of its sidecars was deleted or replaced under the running store. Writes
-    /// since then may have gone to a file without a name.
+    /// The database file or one of its sidecars was deleted or replaced under the running store. A write looks
+    /// for that, if the last look is a second or more ago. Writes between the two may have gone to a file without
+    /// a name, although they were acknowledged.
     FileMoved {
         /// The database file.
         path: PathBuf,

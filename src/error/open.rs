@@ -10,8 +10,18 @@ use super::SqliteError;
 
 /// Why a store could not be opened. Every variant names the path.
 ///
-/// A refused database keeps its content: the main file and its WAL are what they were before, except
-/// that a rollback journal which a crash left behind has been played back.
+/// What is on disk afterwards:
+///
+/// - A database that is refused for what it is or for who has it ([`AlreadyOpen`](Self::AlreadyOpen),
+///   [`OrphanedWal`](Self::OrphanedWal), [`NotADatabase`](Self::NotADatabase), [`Corrupt`](Self::Corrupt),
+///   [`SchemaTooNew`](Self::SchemaTooNew), [`ForeignApplication`](Self::ForeignApplication)) keeps its content:
+///   the main file and its WAL are what they were before, except that a rollback journal which a crash left
+///   behind has been played back.
+/// - An opening that fails later ([`Busy`](Self::Busy), [`Setting`](Self::Setting), [`Hook`](Self::Hook),
+///   [`Migration`](Self::Migration) and others) may have recovered the database, switched it to WAL mode, and
+///   applied migrations before the one that failed. No row of the program's is lost or changed by that, other
+///   than by those migrations.
+/// - What the opening created is removed again, unless something has been written to it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -70,7 +80,7 @@ pub enum OpenError {
         this_process: bool,
     },
     /// The main file is empty or missing while a WAL with content lies beside it: committed data may be
-    /// in that WAL, and SQLite would delete it.
+    /// in that WAL, and SQLite would delete it. Both are left as they are.
     OrphanedWal {
         /// The database file.
         path: PathBuf,

@@ -7,12 +7,16 @@ use super::{ClosureError, InvalidValue, Outcome, SqliteError, StoreFailure};
 use crate::sync::Arc;
 
 /// Why a write was not acknowledged. [`outcome`](Self::outcome) says what is on disk.
+///
+/// Messages name no values of rows.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// A constraint of the schema refused the change. Expected in normal work; nothing was applied.
+    /// A constraint of the schema refused the change, also a foreign key that was left open. Expected in normal
+    /// work; nothing was applied.
     Constraint(SqliteError),
-    /// SQLite refused the statement: bad SQL, a wrong type, a missing table. Nothing was applied.
+    /// SQLite refused the statement: bad SQL, a wrong type, a missing table, parameters that do not match, a
+    /// second statement in the text. Nothing was applied.
     Sql(SqliteError),
     /// The database file is damaged where the command looked. Nothing was applied.
     Corrupt(SqliteError),
@@ -95,6 +99,24 @@ pub enum WriteError {
 
 impl WriteError {
     /// What the failed write left on disk.
+    ///
+    /// ```
+    /// use walwright::{Outcome, Store, WriteError};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = Store::temporary().open().wait()?;
+    /// store.execute("CREATE TABLE name (name TEXT PRIMARY KEY)", ()).wait()?;
+    /// store.execute("INSERT INTO name VALUES ('ada')", ()).wait()?;
+    ///
+    /// let error = store.execute("INSERT INTO name VALUES ('bob'), ('ada')", ()).wait().unwrap_err();
+    /// match error.outcome() {
+    ///     Outcome::NotStarted | Outcome::NotApplied => {} // nothing of it is on disk, not even 'bob'
+    ///     _ => panic!("open the store again and look"),
+    /// }
+    /// assert!(matches!(error, WriteError::Constraint(_)));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn outcome(&self) -> Outcome {
         match self {
             Self::Constraint(_)
@@ -125,7 +147,8 @@ impl WriteError {
         }
     }
 
-    /// Whether sending the same command again may succeed without any other change.
+    /// Whether sending the same command again may succeed without any other change: a lock or a full queue
+    /// gets free, a full disk gets room. Nothing of the command is on disk in these cases.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Busy(_) | Self::Begin(_) | Self::Overloaded | Self::Expired | Self::DiskFull(_))
     }

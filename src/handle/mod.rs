@@ -25,7 +25,7 @@ pub use open::{Open, OpenFuture};
 pub use params::{IntoParams, InvalidValue, Params};
 pub use read::{Read, ReadFuture};
 pub use receipt::{Applied, Receipt};
-pub use rows::{ResultRow, ResultRows};
+pub use rows::{ColumnIndex, ResultRow, ResultRows};
 pub use stats::{Stats, StoreState};
 pub use store::Store;
 pub use write::{Pending, Submit, Write, WriteFuture};

@@ -9,7 +9,22 @@ use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 /// The parameters of a statement: by position (`?1`, `?`) or by name (`:name`, `@name`, `$name`).
 ///
 /// Made from what [`IntoParams`] takes: a tuple, an array, a `Vec`, `rusqlite::params![]`,
-/// `rusqlite::named_params!{}`, or one of the functions here.
+/// `rusqlite::named_params!{}`, or one of the functions here. It owns copies of the values, which travel to the
+/// thread that runs the statement.
+///
+/// ```
+/// use walwright::Params;
+/// use walwright::rusqlite::named_params;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = walwright::Store::temporary().open().wait()?;
+/// # store.execute("CREATE TABLE t (a, b)", ()).wait()?;
+/// store.execute("INSERT INTO t VALUES (?1, ?2)", (1, "x")).wait()?;
+/// store.execute("INSERT INTO t VALUES (:a, :b)", named_params! {":a": 2, ":b": "y"}).wait()?;
+/// store.execute("INSERT INTO t VALUES (?, ?)", Params::positional([3, 4])?).wait()?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Default, PartialEq)]
 pub struct Params {
     values: Vec<Value>,
@@ -18,7 +33,10 @@ pub struct Params {
 }
 
 impl Params {
-    /// Parameters by position, the first for `?1`.
+    /// Parameters by position, the first for `?1`. A statement takes exactly as many as it has.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] for the first value that SQLite could not store as it is.
     pub fn positional<I>(values: I) -> Result<Self, InvalidValue>
     where
         I: IntoIterator,
@@ -34,6 +52,9 @@ impl Params {
     /// Parameters by name. A name without `:`, `@` or `$` before it means `:name`.
     ///
     /// All parameters of the statement have to be given.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] for the first value that SQLite could not store as it is.
     pub fn named<I, N, V>(values: I) -> Result<Self, InvalidValue>
     where
         I: IntoIterator<Item = (N, V)>,

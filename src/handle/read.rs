@@ -18,6 +18,12 @@ use crate::sqlite::reason::Reason;
 pub(crate) type ReadExtract<T> = fn(ReadOutput) -> Result<T, ReadError>;
 
 /// A read that was not sent yet. Await it or [`wait`](Self::wait) for it.
+///
+/// Nothing happens before that. Then it waits in the queue of reads, in order, until a reader is idle.
+///
+/// # Errors
+///
+/// Awaiting gives a [`ReadError`]. A read changes nothing, whatever becomes of it.
 #[must_use = "a read does nothing until it is awaited or waited for"]
 pub struct Read<T> {
     store: Store,
@@ -35,6 +41,19 @@ impl<T> Read<T> {
     /// [`ReadError::Expired`]. SQL that runs is stopped at its next step or statement; one long call of a
     /// built-in function, and a closure that runs no SQL, are not. Default: no deadline, but the greatest
     /// age of reads applies to all.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use walwright::ReadError;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = walwright::Store::temporary().open().wait()?;
+    /// let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
+    /// let result = store.query(endless, ()).deadline(Duration::from_millis(20)).wait();
+    /// assert!(matches!(result, Err(ReadError::Expired)));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self
@@ -85,7 +104,8 @@ impl<T> IntoFuture for Read<T> {
 
 /// The future of a [`Read`]: sends it at the first poll and waits for the result.
 ///
-/// Dropped before the read has started, it takes the read out of the queue.
+/// Dropped before the read has started, it takes the read out of the queue. Dropped later, the read runs to its
+/// end, and its result is dropped.
 pub struct ReadFuture<T> {
     sending: Sending<T>,
     extract: ReadExtract<T>,

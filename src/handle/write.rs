@@ -20,8 +20,12 @@ pub(crate) type Extract<T> = fn(WriteOutput) -> Result<T, WriteError>;
 
 /// A write that was not sent yet. Await it, [`wait`](Self::wait) for it, or [`submit`](Self::submit) it.
 ///
-/// Nothing happens before that. Once it is admitted to the queue nothing but its deadline withdraws it:
-/// dropping the future does not.
+/// Nothing happens before that. Then it is admitted to the queue, or stands in line until there is room. Once
+/// it is admitted nothing but its [`deadline`](Self::deadline) withdraws it: dropping the future does not.
+///
+/// # Errors
+///
+/// Awaiting gives a [`WriteError`], whose [`outcome`](WriteError::outcome) says what is on disk.
 #[must_use = "a write does nothing until it is awaited, waited for or submitted"]
 pub struct Write<T> {
     store: Store,
@@ -35,9 +39,11 @@ impl<T> Write<T> {
         Self { store, command, deadline: None, extract }
     }
 
-    /// When to be answered. Default: that of the builder, which is [`AckLevel::Durable`] unless it was set.
+    /// When to be answered. Default: that of [`StoreBuilder::ack`](crate::StoreBuilder::ack), which is
+    /// [`AckLevel::Durable`] unless it was set.
     ///
-    /// A write that deletes is answered at [`AckLevel::Durable`] whatever is asked for here.
+    /// A write that deletes is answered at [`AckLevel::Durable`] whatever is asked for here. So may be others
+    /// that share a group with it: the level is the least that is waited for.
     pub fn ack(mut self, level: AckLevel) -> Self {
         if let Ok(command) = &mut self.command {
             command.level = level;
@@ -46,15 +52,37 @@ impl<T> Write<T> {
     }
 
     /// Withdraws the write if it has not been started within this time of being sent, waiting for room
-    /// included. It is answered [`WriteError::Expired`] at that moment, and is not carried out later. A
-    /// write that has started gets the answer of its group, however late. Default: no deadline.
+    /// included. It is answered [`WriteError::Expired`] at that moment, gives back its place and its bytes, and
+    /// is not carried out later. A write that has started gets the answer of its group, however late; how long
+    /// it may run is the matter of [`StoreBuilder::run_limit`](crate::StoreBuilder::run_limit). Default: no
+    /// deadline.
+    ///
+    /// No timer of an async runtime is needed: the store has a clock of its own, which a step of the wall
+    /// clock does not move.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use walwright::WriteError;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = walwright::Store::temporary().open().wait()?;
+    /// # store.execute("CREATE TABLE hit (at INTEGER)", ()).wait()?;
+    /// match store.execute("INSERT INTO hit VALUES (?1)", (7,)).deadline(Duration::from_millis(500)).wait() {
+    ///     Ok(receipt) => println!("on disk, as number {}", receipt.sequence),
+    ///     Err(WriteError::Expired) => println!("not on disk, and it never will be"),
+    ///     Err(error) => return Err(error.into()),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self
     }
 
     /// Declares memory that the write holds and that cannot be counted from outside, in bytes: what a
-    /// closure has captured on the heap. It counts against the limits of queue and group.
+    /// closure has captured on the heap. It counts against the limits of queue and group, on top of what is
+    /// counted by itself: values, SQL text that is not `'static`, the closure's own size, half a KiB.
     pub fn bytes(mut self, bytes: usize) -> Self {
         if let Ok(command) = &mut self.command {
             command.add_bytes(bytes);
@@ -64,16 +92,41 @@ impl<T> Write<T> {
 
     /// Sends the write without waiting for its answer: the future is ready once the write is admitted. It
     /// waits while the queue is full, first come first served.
+    ///
+    /// Writes are carried out in the order in which they were admitted, so one task can send many and wait for
+    /// them together. They share groups, and so syncs.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// # let store = walwright::Store::temporary().open().await?;
+    /// # store.execute("CREATE TABLE hit (at INTEGER)", ()).await?;
+    /// let mut pending = Vec::new();
+    /// for at in 0..100 {
+    ///     pending.push(store.execute("INSERT INTO hit VALUES (?1)", (at,)).submit().await?);
+    /// }
+    /// for answer in pending {
+    ///     answer.await?; // a receipt each, in the order of the loop
+    /// }
+    /// # Ok(())
+    /// # })
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The future gives what refuses a write before it is admitted: [`WriteError::InvalidValue`],
+    /// [`WriteError::TooLarge`], [`WriteError::Expired`], [`WriteError::Closed`], [`WriteError::Stopped`],
+    /// [`WriteError::Reentrant`], [`WriteError::Forked`]. Nothing is on disk after any of them.
     pub fn submit(self) -> Submit<T> {
         let extract = self.extract;
         Submit { sending: Sending::Unsent(self), extract }
     }
 
-    /// Sends the write if there is room now and nobody waits for some.
+    /// Sends the write if there is room now and nobody waits for some. Never blocks.
     ///
     /// # Errors
-    /// [`WriteError::Overloaded`] if not, and everything that refuses a write before it is queued. Nothing
-    /// is on disk after any of them.
+    /// [`WriteError::Overloaded`] if not, and everything that refuses a write before it is admitted (see
+    /// [`submit`](Self::submit)). Nothing is on disk after any of them.
     pub fn try_submit(self) -> Result<Pending<T>, WriteError> {
         let extract = self.extract;
         let entered = self.enter(Entrance::Try)?.1;
@@ -85,7 +138,8 @@ impl<T> Write<T> {
     /// # Errors
     /// Those of awaiting it, and [`WriteError::Reentrant`] inside a store's closure or
     /// [`WriteError::WouldBlockRuntime`] on a thread that drives tasks of tokio; then it was not sent. In
-    /// `spawn_blocking` and `block_in_place` waiting is fine. Other runtimes are not noticed.
+    /// `spawn_blocking` and `block_in_place` waiting is fine. Other runtimes, and tokio's `unconstrained` tasks,
+    /// are not noticed: there it blocks the thread.
     pub fn wait(self) -> Result<T, WriteError> {
         blocking::may_wait().map_err(|reason| cannot_wait(reason, false))?;
         blocking::block_on(self.into_future())
@@ -143,8 +197,10 @@ pub struct Submit<T> {
     extract: Extract<T>,
 }
 
-/// A write that is admitted: it is carried out whatever becomes of this, unless its deadline passes before
-/// it starts. Await it or [`wait`](Self::wait) for its answer.
+/// A write that is admitted. Await it or [`wait`](Self::wait) for its answer.
+///
+/// It is carried out whatever becomes of this, unless its deadline passes before it starts or the store ends
+/// first. It does not keep the store open, but a store that closes answers it.
 #[must_use = "the write is admitted, but only awaiting or waiting tells what became of it"]
 pub struct Pending<T> {
     ticket: Ticket<WriteCommand>,
