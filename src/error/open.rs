@@ -170,7 +170,8 @@ pub enum OpenError {
         failure: MigrationFailure,
     },
     /// `wait()` was called where waiting is not possible: on a thread that drives tasks of an async
-    /// runtime, or inside a closure of a store. Use `.await`. Nothing was opened.
+    /// runtime, or inside a closure of a store. Use `.await`. Nothing was opened. If the future of an opening
+    /// was polled inside a closure instead, the opening goes on, and the store is closed again at once.
     WouldBlock {
         /// The database file.
         path: PathBuf,

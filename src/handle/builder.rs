@@ -235,7 +235,9 @@ impl StoreBuilder {
     }
 
     /// Runs on every connection before the engine's own settings, which win: functions, collations,
-    /// modules. It must leave no transaction open and keep nothing of the connection. If it fails or panics,
+    /// modules. Functions that the schema itself uses (in a CHECK, an index, a trigger, a view) need the flag
+    /// `SQLITE_INNOCUOUS`, since `trusted_schema` is off. It must leave no transaction open and keep nothing of
+    /// the connection. If it fails or panics,
     /// opening fails with [`OpenError::Hook`](crate::OpenError::Hook).
     pub fn on_connection<F>(mut self, hook: F) -> Self
     where
