@@ -7,12 +7,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use parking_lot::Mutex;
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization, TransactionOperation};
 
-/// The one table that is the engine's own. Users' SQL may read it and nothing else.
-pub const ENGINE_TABLE: &str = "walwright_sequence";
+use crate::sqlite::ENGINE_TABLE;
+use crate::sync::Mutex;
 
 /// Pragmas that only read, whatever their argument is.
 const READING_PRAGMAS: &[&str] = &[
