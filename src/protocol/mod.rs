@@ -16,5 +16,7 @@ pub(crate) mod limits;
 pub(crate) mod line;
 pub(crate) mod queue;
 pub(crate) mod storage;
+#[cfg(all(test, not(walwright_model)))]
+mod stress;
 pub(crate) mod work;
 pub(crate) mod writer_loop;
