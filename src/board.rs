@@ -1,9 +1,9 @@
 //! What the engine's threads tell about themselves: counters, gauges, state.
 
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::error::StoreFailure;
+use crate::sync::OnceLock;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex};
 

@@ -15,7 +15,7 @@ pub(crate) use model::{Condvar, Mutex, now};
 #[cfg(not(walwright_model))]
 mod real {
     pub(crate) use parking_lot::{Condvar, Mutex};
-    pub(crate) use std::sync::atomic;
+    pub(crate) use std::sync::{OnceLock, atomic};
     pub(crate) use std::thread;
 
     /// The clock of deadlines and limits: monotonic, so a stepped wall clock changes nothing.

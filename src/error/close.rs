@@ -1,10 +1,10 @@
 //! Why a close did not end as it should.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::StoreFailure;
+use crate::sync::Arc;
 
 /// What a close has to report. No acknowledged write is lost in any of these cases.
 #[derive(Clone, Debug)]

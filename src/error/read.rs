@@ -1,10 +1,10 @@
 //! Why a read failed.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::{ClosureError, InvalidValue, SqliteError, StoreFailure};
+use crate::sync::Arc;
 
 /// Why a read gave no result. A read never changes anything.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! Why a write failed, and what of it is on disk.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::{ClosureError, InvalidValue, Outcome, SqliteError, StoreFailure};
+use crate::sync::Arc;
 
 /// Why a write was not acknowledged. [`outcome`](Self::outcome) says what is on disk.
 #[derive(Debug)]

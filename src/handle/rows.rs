@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::ops::Index;
-use std::sync::Arc;
 
 use rusqlite::types::{FromSql, FromSqlError, Value, ValueRef};
 
 use super::params::value_bytes;
 use crate::error::SqliteError;
+use crate::sync::Arc;
 
 /// All rows that a statement returned, in memory.
 ///

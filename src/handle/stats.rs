@@ -1,10 +1,10 @@
 //! A look at the engine from outside.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::engine::Engine;
 use crate::error::StoreFailure;
+use crate::sync::Arc;
 
 /// How a store is doing. See [`Store::stats`](crate::Store::stats).
 #[derive(Clone, Debug)]

@@ -1,12 +1,12 @@
 //! How long opening waits for the locks of other programs.
 
 use std::path::Path;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, Error, ffi};
 
 use crate::error::OpenError;
+use crate::sync::thread;
 
 /// What one call of SQLite may wait by itself while a store is being opened. Short, because not every
 /// lock makes SQLite wait and opening has a time limit of its own: the loop below does the waiting.

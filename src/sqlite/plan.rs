@@ -1,10 +1,10 @@
 //! What a store is to be opened with.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::migration::Migration;
+use crate::sync::Arc;
 
 /// The user's own preparation of every connection: functions, collations, settings.
 pub(crate) type ConnectionHook = Arc<dyn Fn(&rusqlite::Connection) -> rusqlite::Result<()> + Send + Sync>;

@@ -10,14 +10,14 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, OFlags, fcntl_lock};
 use rustix::process::{Flock, FlockType, fcntl_getlk};
 
 use super::identity::{Inode, sidecar};
 use crate::error::OpenError;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 const SUFFIX: &str = "-owner";
 const DOING: &str = "taking the owner lock";

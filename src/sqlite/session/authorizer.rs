@@ -4,14 +4,13 @@
 //! The authorizer is installed once per connection and switched by a flag: setting it again would expire
 //! every prepared statement.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization, TransactionOperation};
 
 use crate::sqlite::ENGINE_TABLE;
+use crate::sync::Arc;
 use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Pragmas that only read, whatever their argument is.
 const READING_PRAGMAS: &[&str] = &[

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
 use std::ptr;
-use std::sync::Arc;
 
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Connection, ffi};
@@ -15,6 +14,7 @@ use super::statement::{Prepared, Statement};
 use crate::error::SqliteError;
 use crate::handle::params::Params;
 use crate::handle::rows::ResultRows;
+use crate::sync::Arc;
 
 /// Runs users' SQL on a connection, inside a transaction that the engine began.
 ///

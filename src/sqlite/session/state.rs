@@ -2,13 +2,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use rusqlite::Connection;
 
 use super::authorizer::Guard;
 use super::facts::{SchemaFacts, StatementFacts, schema_version};
 use super::stop::StopCheck;
+use crate::sync::Arc;
 
 /// Prepared statements of users that a connection keeps.
 const CACHED_STATEMENTS: usize = 64;

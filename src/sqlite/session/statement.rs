@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
 
 use rusqlite::CachedStatement;
 
@@ -11,6 +10,7 @@ use super::failure::Failure;
 use super::session::Session;
 use crate::error::ClosureError;
 use crate::handle::rows::{ResultRows, RowsError};
+use crate::sync::Arc;
 
 /// A statement of rusqlite, from its cache or not.
 pub(super) enum Prepared<'s> {

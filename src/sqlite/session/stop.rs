@@ -4,11 +4,12 @@
 //! generation of its own, an order names the generation that it means, and the progress handler looks.
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
+
+use crate::sync::Arc;
+use crate::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// Virtual-machine steps between two looks of the progress handler.
 const STEPS_BETWEEN_LOOKS: i32 = 1_000;

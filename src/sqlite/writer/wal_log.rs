@@ -2,13 +2,13 @@
 
 use std::ffi::c_int;
 use std::ptr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use rusqlite::{Connection, ffi};
 
 use crate::error::SqliteError;
+use crate::sync::Arc;
+use crate::sync::atomic::{AtomicI64, Ordering};
 
 /// Bytes of a frame's header in the WAL file.
 const FRAME_HEADER_BYTES: u64 = 24;

@@ -2,8 +2,6 @@
 
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
@@ -14,6 +12,8 @@ use crate::migration::{Migration, Step};
 use crate::sqlite::patience::Patience;
 use crate::sqlite::plan::OpenPlan;
 use crate::sqlite::settings;
+use crate::sync::Arc;
+use crate::sync::atomic::{AtomicBool, Ordering};
 
 const DOING: &str = "migrating";
 
