@@ -9,6 +9,7 @@
 
 pub(crate) mod alarm;
 pub(crate) mod answer;
+pub(crate) mod foreign_code;
 pub(crate) mod group;
 pub(crate) mod ledger;
 pub(crate) mod level;

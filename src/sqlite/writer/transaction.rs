@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -12,8 +11,8 @@ use super::wal_log::has_open_foreign_keys;
 use crate::board::Board;
 use crate::error::{ClosureError, SqliteError, WriteError};
 use crate::handle::Receipt;
+use crate::protocol::foreign_code::{discard, guarded};
 use crate::protocol::storage::Applied;
-use crate::protocol::writer_loop::panic_message;
 use crate::sqlite::engine_statement::EngineStatement;
 use crate::sqlite::session::{
     NotAllowed, Session, SessionError, SessionState, StatementFacts, StopLimits, StopReason, Stopped,
@@ -192,8 +191,7 @@ impl Transaction {
         board.statements.add(1);
         isolation.session.as_engine(|| isolation.set_savepoint())?;
         let before = self.connection.total_changes();
-        // Unwind safe: all that the closure did in the database is undone, and the rest is its own.
-        let ended = catch_unwind(AssertUnwindSafe(|| closure(&Tx::new(&isolation.session))));
+        let ended = guarded(|| closure(&Tx::new(&isolation.session)));
         let value = self.closure_value(ended, board)?;
         let rows_changed = self.connection.total_changes() - before;
         Ok(Done { rows_changed, value: WriteValue::Closure(value) })
@@ -201,14 +199,14 @@ impl Transaction {
 
     fn closure_value(
         &self,
-        ended: Result<Result<Box<dyn Any + Send>, ClosureError>, Box<dyn Any + Send>>,
+        ended: Result<Result<Box<dyn Any + Send>, ClosureError>, String>,
         board: &Board,
     ) -> Result<Box<dyn Any + Send>, WriteError> {
         match ended {
             Ok(result) => result.map_err(|error| self.closure_error(error)),
-            Err(payload) => {
+            Err(message) => {
                 board.panics.add(1);
-                Err(WriteError::Panic { message: panic_message(payload.as_ref()).to_owned() })
+                Err(WriteError::Panic { message })
             }
         }
     }
@@ -232,11 +230,11 @@ impl Transaction {
         };
         // Before any statement of the engine's own, which must not be stopped.
         if let Some(reason) = stop.disarm() {
-            result = Err(self.stopped(reason));
+            discard(std::mem::replace(&mut result, Err(self.stopped(reason))));
         }
         if savepoint && !self.connection.is_autocommit() {
             if result.is_ok() && has_open_foreign_keys(&self.connection) {
-                result = Err(open_foreign_key());
+                discard(std::mem::replace(&mut result, Err(open_foreign_key())));
             }
             let ended = match &result {
                 Ok(_) => self.release.run().map(drop),
@@ -246,7 +244,9 @@ impl Transaction {
                 // Without its savepoint the command can only be undone together with the whole group.
                 let _ = self.rollback.run();
                 self.stuck.set(!self.connection.is_autocommit());
-                result = result.and(Err(error.into()));
+                if result.is_ok() {
+                    discard(std::mem::replace(&mut result, Err(error.into())));
+                }
             }
         }
         (result, deletes)
