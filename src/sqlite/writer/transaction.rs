@@ -139,9 +139,11 @@ impl Transaction {
             value: done.value,
         });
         match result {
-            _ if self.connection.is_autocommit() => {
-                Applied::Lost(result.err().unwrap_or_else(|| WriteError::Closure(TransactionEnded.into())))
+            Ok(output) if self.connection.is_autocommit() => {
+                discard(output);
+                Applied::Lost(WriteError::Closure(TransactionEnded.into()))
             }
+            Err(error) if self.connection.is_autocommit() => Applied::Lost(error),
             Ok(output) => Applied::Done { output, deletes },
             Err(error) => Applied::Failed(error),
         }
