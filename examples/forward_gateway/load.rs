@@ -1,0 +1,90 @@
+//! The connections of one step, and how long they took.
+
+use crate::Result;
+use crate::client::fetch;
+use crate::forwarder::Forwarder;
+use serde::{Serialize, Serializer};
+use std::fmt;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+
+/// How many connections one after the other make up the last step.
+const SEQUENTIAL: usize = 10;
+
+/// How the client opens its connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    Together(usize),
+    Sequential,
+}
+
+impl Load {
+    pub fn connections(self) -> usize {
+        match self {
+            Self::Together(count) => count,
+            Self::Sequential => SEQUENTIAL,
+        }
+    }
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Together(count) => count.fmt(f),
+            Self::Sequential => f.pad("sequential"),
+        }
+    }
+}
+
+impl Serialize for Load {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match self {
+            Self::Together(count) => count.serialize(serializer),
+            Self::Sequential => serializer.serialize_str("sequential"),
+        }
+    }
+}
+
+/// What a load led to.
+pub struct Measured {
+    pub completed: usize,
+    /// From the first connect until the last client had its response.
+    pub wall: Duration,
+    /// The mean of a completed connection; none if there is none.
+    pub mean: Option<Duration>,
+    /// From the first connect until the last record was revoked.
+    pub settled: Duration,
+    /// Why the first connection that was not completed was not, if there is one.
+    pub first_failure: Option<String>,
+}
+
+/// Opens the connections of `load`, and waits until the forwarder is done with them, too.
+pub async fn put_on(forwarder: &Forwarder, load: Load) -> Result<Measured> {
+    let address = forwarder.address();
+    let start = Instant::now();
+    let mut fetched = Vec::with_capacity(load.connections());
+    match load {
+        Load::Together(count) => {
+            let mut clients: JoinSet<_> = (0..count).map(|_| fetch(address)).collect();
+            while let Some(client) = clients.join_next().await {
+                fetched.push(client?);
+            }
+        }
+        Load::Sequential => {
+            for _ in 0..SEQUENTIAL {
+                fetched.push(fetch(address).await);
+            }
+        }
+    }
+    let wall = start.elapsed();
+    let tally = forwarder.settle().await?;
+    let settled = start.elapsed();
+
+    let times: Vec<Duration> = fetched.iter().filter_map(|result| result.as_ref().ok().copied()).collect();
+    let client_failure = fetched.into_iter().find_map(|result| result.err()).map(|error| error.to_string());
+    let completed = times.len();
+    let mean =
+        u32::try_from(completed).ok().and_then(|count| times.iter().sum::<Duration>().checked_div(count));
+    // The forwarder knows the cause; the client only that its connection was dropped.
+    Ok(Measured { completed, wall, mean, settled, first_failure: tally.first_failure.or(client_failure) })
+}

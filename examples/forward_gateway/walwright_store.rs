@@ -1,0 +1,2 @@
+//! placeholder
+pub type WalwrightStore = crate::baseline::Baseline;
