@@ -5,6 +5,7 @@ use crate::client::fetch;
 use crate::forwarder::Forwarder;
 use serde::{Serialize, Serializer};
 use std::fmt;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
@@ -18,20 +19,12 @@ pub enum Load {
     Sequential,
 }
 
-impl Load {
-    pub fn connections(self) -> usize {
-        match self {
-            Self::Together(count) => count,
-            Self::Sequential => SEQUENTIAL,
-        }
-    }
-}
-
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Together(count) => count.fmt(f),
-            Self::Sequential => f.pad("sequential"),
+            Self::Together(1) => write!(f, "1 connection"),
+            Self::Together(count) => write!(f, "{count} connections at once"),
+            Self::Sequential => write!(f, "{SEQUENTIAL} connections one after the other"),
         }
     }
 }
@@ -60,31 +53,36 @@ pub struct Measured {
 
 /// Opens the connections of `load`, and waits until the forwarder is done with them, too.
 pub async fn put_on(forwarder: &Forwarder, load: Load) -> Result<Measured> {
-    let address = forwarder.address();
     let start = Instant::now();
-    let mut fetched = Vec::with_capacity(load.connections());
-    match load {
-        Load::Together(count) => {
-            let mut clients: JoinSet<_> = (0..count).map(|_| fetch(address)).collect();
-            while let Some(client) = clients.join_next().await {
-                fetched.push(client?);
-            }
-        }
-        Load::Sequential => {
-            for _ in 0..SEQUENTIAL {
-                fetched.push(fetch(address).await);
-            }
-        }
-    }
+    let fetched = fetch_all(forwarder.address(), load).await?;
     let wall = start.elapsed();
     let tally = forwarder.settle().await?;
     let settled = start.elapsed();
 
-    let times: Vec<Duration> = fetched.iter().filter_map(|result| result.as_ref().ok().copied()).collect();
-    let client_failure = fetched.into_iter().find_map(|result| result.err()).map(|error| error.to_string());
-    let completed = times.len();
-    let mean =
-        u32::try_from(completed).ok().and_then(|count| times.iter().sum::<Duration>().checked_div(count));
+    let times: Vec<Duration> = fetched.iter().flatten().copied().collect();
+    let mean = times.iter().sum::<Duration>().checked_div(u32::try_from(times.len())?);
     // The forwarder knows the cause; the client only that its connection was dropped.
-    Ok(Measured { completed, wall, mean, settled, first_failure: tally.first_failure.or(client_failure) })
+    let client_failure = fetched.into_iter().find_map(Result::err).map(|error| error.to_string());
+    let first_failure = tally.first_failure.or(client_failure);
+    Ok(Measured { completed: times.len(), wall, mean, settled, first_failure })
+}
+
+async fn fetch_all(address: SocketAddr, load: Load) -> Result<Vec<Result<Duration>>> {
+    match load {
+        Load::Together(count) => {
+            let mut fetched = Vec::with_capacity(count);
+            let mut clients: JoinSet<_> = (0..count).map(|_| fetch(address)).collect();
+            while let Some(client) = clients.join_next().await {
+                fetched.push(client?);
+            }
+            Ok(fetched)
+        }
+        Load::Sequential => {
+            let mut fetched = Vec::with_capacity(SEQUENTIAL);
+            for _ in 0..SEQUENTIAL {
+                fetched.push(fetch(address).await);
+            }
+            Ok(fetched)
+        }
+    }
 }

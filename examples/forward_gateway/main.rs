@@ -1,5 +1,5 @@
-//! A gateway that writes two session records' worth of SQLite for every TCP connection it forwards,
-//! on two stores: the way such a gateway is usually first written, and Walwright.
+//! A gateway that forwards TCP connections and keeps a SQLite record of each: two durable writes a
+//! connection. It runs on two stores, the way such a store is usually first written and Walwright.
 //!
 //! ```text
 //! cargo run --release --example forward_gateway

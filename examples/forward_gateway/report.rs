@@ -92,20 +92,13 @@ impl Report {
     }
 
     fn forward_table(&self) -> Table {
-        let mut table = Table::new(&[
-            "sync delay",
-            "store",
-            "connections",
-            "completed",
-            "wall s",
-            "mean ms",
-            "settled s",
-        ]);
+        let headers = ["sync delay", "store", "connections", "completed", "wall s", "mean ms", "settled s"];
+        let mut table = Table::new(&headers).grouped_by(2);
         for row in &self.forwards {
             table.row([
                 format!("{} ms", row.sync_delay_ms),
                 row.store.to_string(),
-                row.connections.to_string(),
+                short(row.connections),
                 row.completed.to_string(),
                 format!("{:.4}", row.wall_s),
                 row.mean_ms.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.2}")),
@@ -140,5 +133,12 @@ impl Report {
             table.row([format!("{} ms", scene.sync_delay_ms()), scene.store.to_string(), mode.clone()]);
         }
         table
+    }
+}
+
+fn short(load: Load) -> String {
+    match load {
+        Load::Together(count) => count.to_string(),
+        Load::Sequential => "sequential".to_owned(),
     }
 }

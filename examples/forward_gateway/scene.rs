@@ -77,11 +77,11 @@ impl Stage<'_> {
         forwarder.settle().await?;
 
         for &load in &self.options.loads {
-            self.progress.step(format_args!("{scene}: {load} connections"));
+            self.progress.step(format_args!("{scene}: {load}"));
             let measured = load::put_on(&forwarder, load).await?;
             match &measured.first_failure {
                 // With a failure it depends on the failure what is in the file.
-                Some(failure) => self.progress.note(format_args!("{scene}: {load} connections: {failure}")),
+                Some(failure) => self.progress.note(format_args!("{scene}: {load}: {failure}")),
                 None => check_records(&forwarder, observer).await?,
             }
             self.report.forwarded(scene, load, &measured)?;

@@ -4,13 +4,23 @@ use std::fmt;
 
 /// Columns as wide as their widest cell: words to the left, figures to the right.
 pub struct Table {
-    headers: Vec<&'static str>,
+    headers: Vec<String>,
     rows: Vec<Vec<String>>,
+    group_columns: usize,
 }
 
 impl Table {
-    pub fn new(headers: &[&'static str]) -> Self {
-        Self { headers: headers.to_vec(), rows: Vec::new() }
+    pub fn new(headers: &[&str]) -> Self {
+        Self {
+            headers: headers.iter().copied().map(str::to_owned).collect(),
+            rows: Vec::new(),
+            group_columns: 0,
+        }
+    }
+
+    /// Leaves a line free wherever one of the first `columns` cells changes.
+    pub fn grouped_by(self, columns: usize) -> Self {
+        Self { group_columns: columns, ..self }
     }
 
     /// Adds a row, with one cell for each header.
@@ -28,9 +38,9 @@ impl Table {
         cells.chain([self.headers[column].chars().count()]).max().unwrap_or(0)
     }
 
-    /// Whether the column holds figures; some of its cells may be empty or say that there is none.
+    /// Whether the column holds figures, with or without a unit; some cells may say that there is none.
     fn is_numeric(&self, column: usize) -> bool {
-        let figure = |cell: &str| cell.starts_with(|first: char| first.is_ascii_digit());
+        let figure = |cell: &str| cell.strip_suffix(" ms").unwrap_or(cell).parse::<f64>().is_ok();
         self.rows.iter().any(|row| figure(&row[column]))
     }
 }
@@ -39,18 +49,22 @@ impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let columns: Vec<(usize, bool)> =
             (0..self.headers.len()).map(|column| (self.width(column), self.is_numeric(column))).collect();
-        let headers = self.headers.iter().map(|header| (*header).to_owned()).collect();
-        for row in [&headers].into_iter().chain(&self.rows) {
-            let line: Vec<String> = row
-                .iter()
-                .zip(&columns)
-                .map(
-                    |(cell, &(width, numeric))| {
-                        if numeric { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
-                    },
-                )
-                .collect();
-            writeln!(f, "  {}", line.join("   ").trim_end())?;
+        let print = |f: &mut fmt::Formatter<'_>, row: &[String]| {
+            let cells = row.iter().zip(&columns).map(|(cell, &(width, numeric))| {
+                if numeric { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+            });
+            writeln!(f, "  {}", cells.collect::<Vec<_>>().join("   ").trim_end())
+        };
+
+        print(f, &self.headers)?;
+        let mut group = None;
+        for row in &self.rows {
+            let next = Some(&row[..self.group_columns]);
+            if group.is_some() && group != next {
+                writeln!(f)?;
+            }
+            group = next;
+            print(f, row)?;
         }
         Ok(())
     }
@@ -62,9 +76,11 @@ mod tests {
 
     #[test]
     fn figures_stand_below_each_other() {
-        let mut table = Table::new(&["store", "wall s"]);
-        table.row(["baseline".to_owned(), "12.345".to_owned()]);
-        table.row(["other".to_owned(), "0.012".to_owned()]);
-        assert_eq!(table.to_string(), "  store      wall s\n  baseline   12.345\n  other       0.012\n");
+        let mut table = Table::new(&["store", "wall s"]).grouped_by(1);
+        for (store, wall) in [("baseline", "12.345"), ("baseline", "-"), ("other", "0.012")] {
+            table.row([store.to_owned(), wall.to_owned()]);
+        }
+        let lines = ["store      wall s", "baseline   12.345", "baseline        -", "", "other       0.012"];
+        assert_eq!(table.to_string().lines().map(str::trim_start).collect::<Vec<_>>(), lines);
     }
 }
