@@ -41,12 +41,12 @@ impl Serialize for Load {
 /// What a load led to.
 pub struct Measured {
     pub completed: usize,
-    /// From the first connect until the last client had its response.
-    pub wall: Duration,
-    /// The mean of a completed connection; none if there is none.
-    pub mean: Option<Duration>,
+    /// From the first connect until the last client was done.
+    pub responses: Duration,
     /// From the first connect until the last record was revoked.
-    pub settled: Duration,
+    pub wall: Duration,
+    /// The mean of a completed connection, as its client saw it; none if there is none.
+    pub mean: Option<Duration>,
     /// Why the first connection that was not completed was not, if there is one.
     pub first_failure: Option<String>,
 }
@@ -55,16 +55,16 @@ pub struct Measured {
 pub async fn put_on(forwarder: &Forwarder, load: Load) -> Result<Measured> {
     let start = Instant::now();
     let fetched = fetch_all(forwarder.address(), load).await?;
-    let wall = start.elapsed();
+    let responses = start.elapsed();
     let tally = forwarder.settle().await?;
-    let settled = start.elapsed();
+    let wall = start.elapsed();
 
     let times: Vec<Duration> = fetched.iter().flatten().copied().collect();
     let mean = times.iter().sum::<Duration>().checked_div(u32::try_from(times.len())?);
     // The forwarder knows the cause; the client only that its connection was dropped.
     let client_failure = fetched.into_iter().find_map(Result::err).map(|error| error.to_string());
     let first_failure = tally.first_failure.or(client_failure);
-    Ok(Measured { completed: times.len(), wall, mean, settled, first_failure })
+    Ok(Measured { completed: times.len(), responses, wall, mean, first_failure })
 }
 
 async fn fetch_all(address: SocketAddr, load: Load) -> Result<Vec<Result<Duration>>> {

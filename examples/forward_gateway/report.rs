@@ -92,7 +92,8 @@ impl Report {
     }
 
     fn forward_table(&self) -> Table {
-        let headers = ["sync delay", "store", "connections", "completed", "wall s", "mean ms", "settled s"];
+        let headers =
+            ["sync delay", "store", "connections", "completed", "mean ms", "last response s", "wall s"];
         let mut table = Table::new(&headers).grouped_by(2);
         for row in &self.forwards {
             table.row([
@@ -100,9 +101,9 @@ impl Report {
                 row.store.to_string(),
                 short(row.connections),
                 row.completed.to_string(),
-                format!("{:.4}", row.wall_s),
                 row.mean_ms.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.2}")),
-                format!("{:.4}", row.settled_s),
+                format!("{:.4}", row.responses_s),
+                format!("{:.4}", row.wall_s),
             ]);
         }
         table

@@ -18,7 +18,7 @@ pub struct ForwardRow {
     /// None if no connection was completed.
     pub mean_ms: Option<f64>,
     #[serde(skip)]
-    pub settled_s: f64,
+    pub responses_s: f64,
 }
 
 /// One delete on one store.
@@ -45,7 +45,7 @@ impl ForwardRow {
             completed: measured.completed,
             wall_s: seconds(measured.wall),
             mean_ms: measured.mean.map(milliseconds),
-            settled_s: seconds(measured.settled),
+            responses_s: seconds(measured.responses),
         }
     }
 }
@@ -92,7 +92,7 @@ mod tests {
             completed: 6,
             wall: Duration::from_micros(12_345),
             mean: Some(Duration::from_nanos(7_654_321)),
-            settled: Duration::from_secs(1),
+            responses: Duration::from_micros(8_000),
             first_failure: None,
         };
         let row = ForwardRow::new(SCENE, Load::Together(6), &measured);
