@@ -3,10 +3,25 @@
 
 pub use rusqlite;
 
+mod board;
 mod error;
-#[allow(dead_code)]
+mod handle;
+mod migration;
 mod protocol;
+mod settings;
+mod sqlite;
 mod sync;
 
-pub use error::{ClosureError, Outcome, SqliteError};
+pub use error::{
+    CloseError, ClosureError, HookFailure, MigrationFailure, OpenError, Outcome, ReadError, SqliteError,
+    StoreFailure, WriteError,
+};
+pub use handle::{
+    Applied, Batch, Close, CloseFuture, IntoParams, InvalidValue, Open, OpenFuture, Params, Pending, Read,
+    ReadFuture, Receipt, ResultRow, ResultRows, Stats, Store, StoreBuilder, StoreState, Submit, Write,
+    WriteFuture,
+};
+pub use migration::Migration;
 pub use protocol::level::AckLevel;
+pub use settings::Settings;
+pub use sqlite::session::{Db, NotAllowed, Rows, Statement, StopReason, Stopped, TransactionEnded, Tx};

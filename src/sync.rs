@@ -7,7 +7,7 @@
 pub(crate) use std::sync::Arc;
 
 #[cfg(not(walwright_model))]
-pub(crate) use real::{Condvar, Mutex, now};
+pub(crate) use real::*;
 
 #[cfg(walwright_model)]
 pub(crate) use model::{Condvar, Mutex, now};
@@ -15,6 +15,8 @@ pub(crate) use model::{Condvar, Mutex, now};
 #[cfg(not(walwright_model))]
 mod real {
     pub(crate) use parking_lot::{Condvar, Mutex};
+    pub(crate) use std::sync::atomic;
+    pub(crate) use std::thread;
 
     /// The clock of deadlines and limits: monotonic, so a stepped wall clock changes nothing.
     pub(crate) fn now() -> std::time::Instant {
@@ -32,8 +34,11 @@ mod model {
     #[derive(Debug, Default)]
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
-    /// The guard is taken out while a condition variable waits with it, hence the `Option`.
-    pub(crate) struct MutexGuard<'a, T>(Option<loom::sync::MutexGuard<'a, T>>);
+    /// The inner guard is out while a condition variable waits with it, hence the `Option`.
+    pub(crate) struct MutexGuard<'a, T> {
+        mutex: &'a Mutex<T>,
+        inner: Option<loom::sync::MutexGuard<'a, T>>,
+    }
 
     impl<T> Mutex<T> {
         pub(crate) fn new(value: T) -> Self {
@@ -42,9 +47,14 @@ mod model {
 
         #[track_caller]
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+            MutexGuard { mutex: self, inner: Some(self.lock_inner()) }
+        }
+
+        #[track_caller]
+        fn lock_inner(&self) -> loom::sync::MutexGuard<'_, T> {
             match self.0.lock() {
-                Ok(guard) => MutexGuard(Some(guard)),
-                Err(poisoned) => MutexGuard(Some(poisoned.into_inner())),
+                Ok(guard) => guard,
+                Err(poisoned) => poisoned.into_inner(),
             }
         }
     }
@@ -52,7 +62,7 @@ mod model {
     impl<T> Deref for MutexGuard<'_, T> {
         type Target = T;
         fn deref(&self) -> &T {
-            match &self.0 {
+            match &self.inner {
                 Some(guard) => guard,
                 None => unreachable!("the guard is only out while its owner waits"),
             }
@@ -61,7 +71,7 @@ mod model {
 
     impl<T> DerefMut for MutexGuard<'_, T> {
         fn deref_mut(&mut self) -> &mut T {
-            match &mut self.0 {
+            match &mut self.inner {
                 Some(guard) => guard,
                 None => unreachable!("the guard is only out while its owner waits"),
             }
@@ -87,19 +97,26 @@ mod model {
 
         #[track_caller]
         pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
-            if let Some(inner) = guard.0.take() {
-                guard.0 = Some(match self.0.wait(inner) {
+            if let Some(inner) = guard.inner.take() {
+                guard.inner = Some(match self.0.wait(inner) {
                     Ok(inner) => inner,
                     Err(poisoned) => poisoned.into_inner(),
                 });
             }
         }
 
-        /// loom has no time: models let a thread of their own play the clock, and a timed wait waits.
+        /// loom has no time, and here it stands still. A wait for a moment that has come times out, but gives
+        /// the mutex away in between, so that others may do anything meanwhile; a wait for a later moment
+        /// ends only when it is notified.
         #[track_caller]
-        pub(crate) fn wait_until<T>(&self, guard: &mut MutexGuard<'_, T>, _until: Instant) -> TimedOut {
-            self.wait(guard);
-            TimedOut(false)
+        pub(crate) fn wait_until<T>(&self, guard: &mut MutexGuard<'_, T>, until: Instant) -> TimedOut {
+            if until > now() {
+                self.wait(guard);
+                return TimedOut(false);
+            }
+            guard.inner = None;
+            guard.inner = Some(guard.mutex.lock_inner());
+            TimedOut(true)
         }
 
         #[track_caller]

@@ -25,6 +25,16 @@ impl ClosureError {
         self.0.downcast_ref()
     }
 
+    /// The caller's own error if it is of type `E`, else the error as it was.
+    pub(crate) fn downcast<E: Error + 'static>(self) -> Result<E, Self> {
+        self.0.downcast().map(|error| *error).map_err(Self)
+    }
+
+    /// The error behind it, whatever it is.
+    pub fn as_error(&self) -> &(dyn Error + 'static) {
+        self.0.as_ref()
+    }
+
     /// The boxed error itself.
     pub fn into_inner(self) -> Box<dyn Error + Send + Sync> {
         self.0

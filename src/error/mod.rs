@@ -1,10 +1,21 @@
 //! What can go wrong, one enum per operation, and what is on disk after each.
 
+mod close;
 mod closure;
+mod failure;
+mod open;
+mod read;
 mod sqlite;
+mod write;
 
+pub use crate::handle::InvalidValue;
+pub use close::CloseError;
 pub use closure::ClosureError;
+pub use failure::StoreFailure;
+pub use open::{HookFailure, MigrationFailure, OpenError};
+pub use read::ReadError;
 pub use sqlite::SqliteError;
+pub use write::WriteError;
 
 /// What a failed write left on disk.
 ///

@@ -13,7 +13,8 @@ use rusqlite::ffi;
 pub struct SqliteError {
     extended: i32,
     text: String,
-    source: rusqlite::Error,
+    /// Boxed, so that the enums that carry this stay small.
+    source: Box<rusqlite::Error>,
 }
 
 impl SqliteError {
@@ -48,7 +49,7 @@ impl From<rusqlite::Error> for SqliteError {
             _ => ffi::SQLITE_ERROR,
         };
         let text = describe(&source, extended);
-        Self { extended, text, source }
+        Self { extended, text, source: Box::new(source) }
     }
 }
 
@@ -103,6 +104,6 @@ impl fmt::Debug for SqliteError {
 
 impl std::error::Error for SqliteError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
+        Some(&*self.source)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::task::{Context, Poll, Waker};
 
-use super::work::{Answer, Work};
+use super::work::{Answer, Refusal, Work};
 use crate::sync::{Arc, Mutex};
 
 /// The engine's half: answers once.
@@ -95,6 +95,18 @@ impl<W: Work> Ticket<W> {
                 state.awaits_admission = false;
                 state.watch(context);
                 Poll::Pending
+            }
+        }
+    }
+
+    /// The refusal, if the work was refused.
+    pub(crate) fn try_refusal(&self) -> Option<Refusal<W::Reason>> {
+        let mut state = self.0.0.lock();
+        match state.answer.take() {
+            Some(Answer::NotStarted(refusal)) => Some(refusal),
+            other => {
+                state.answer = other;
+                None
             }
         }
     }

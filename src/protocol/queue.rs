@@ -144,6 +144,19 @@ impl<W: Work> CommandQueue<W> {
         }
     }
 
+    /// Takes place `number` out wherever it is, unless it was started.
+    pub(crate) fn withdraw(&self, number: u64) {
+        let mut wakers = Vec::new();
+        let mut state = self.state.lock();
+        let entry = state.line.withdraw(number);
+        let wake = state.admit(&mut wakers);
+        drop(state);
+        self.wake(wake, wakers);
+        if let Some(entry) = entry {
+            entry.responder.answer(Answer::NotStarted(Refusal::Closed));
+        }
+    }
+
     /// Answers everything whose deadline is at or before `now` and that was not started. Gives the next
     /// deadline.
     pub(crate) fn expire(&self, now: Instant) -> Option<Instant> {
@@ -162,8 +175,12 @@ impl<W: Work> CommandQueue<W> {
         }
         let next = state.deadlines.peek().map(|Reverse((at, _))| *at);
         let wake = state.admit(&mut wakers);
+        let pause_ends = self.has_nothing_left(&state);
         drop(state);
         self.wake(wake, wakers);
+        if pause_ends {
+            self.pause_ended.notify_all();
+        }
         for entry in expired {
             entry.responder.answer(Answer::NotStarted(Refusal::Expired));
         }
@@ -211,12 +228,10 @@ impl<W: Work> CommandQueue<W> {
     /// Waits for `time`, or until nothing is left to do, and gives whether that is so.
     pub(crate) fn pause(&self, time: Duration) -> bool {
         let mut state = self.state.lock();
-        if !state.is_finished() {
+        if !self.has_nothing_left(&state) {
             self.pause_ended.wait_until(&mut state, now() + time);
         }
-        let finished = state.is_finished();
-        drop(state);
-        finished && self.hand.lock().is_empty()
+        self.has_nothing_left(&state)
     }
 
     /// Takes the first admitted piece of work, waiting for one. `None`: the queue is closed and empty.
@@ -242,6 +257,11 @@ impl<W: Work> CommandQueue<W> {
     pub(crate) fn depth(&self) -> Depth {
         let state = self.state.lock();
         Depth { commands: state.line.commands(), bytes: state.line.bytes(), waiting: state.line.waiting() }
+    }
+
+    /// Whether nothing is left to do for the writer, nor will be. Places of withdrawn commands are nothing.
+    fn has_nothing_left(&self, state: &QueueState<W>) -> bool {
+        state.is_finished() && self.hand.lock().iter().all(|place| place.entry.is_none())
     }
 
     fn withdraw_from_hand(&self, number: u64) -> Option<Entry<W>> {

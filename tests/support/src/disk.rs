@@ -59,10 +59,7 @@ pub fn median_fsync(dir: &Path, samples: usize) -> io::Result<Duration> {
 
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let path = dir.join(format!("fsync-{}-{number}", process::id()));
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&path)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
     let mut times = Vec::with_capacity(samples);
     let measured = (0..samples).try_for_each(|_| {
         let start = Instant::now();
@@ -95,10 +92,7 @@ mod tests {
     fn shared_memory_is_told_apart() {
         let shm = Path::new("/dev/shm");
         if shm.exists() {
-            assert_eq!(
-                is_tmpfs(shm).unwrap(),
-                filesystem_of(shm).unwrap() == "tmpfs"
-            );
+            assert_eq!(is_tmpfs(shm).unwrap(), filesystem_of(shm).unwrap() == "tmpfs");
         }
     }
 

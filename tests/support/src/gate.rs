@@ -72,10 +72,7 @@ impl Gate {
     #[track_caller]
     fn until(&self, complaint: &str, reached: impl Fn(&State) -> bool) {
         let state = lock(&self.shared.state);
-        let waited = self
-            .shared
-            .changed
-            .wait_timeout_while(state, PATIENCE, |state| !reached(state));
+        let waited = self.shared.changed.wait_timeout_while(state, PATIENCE, |state| !reached(state));
         let timed_out = waited.is_ok_and(|(_state, result)| result.timed_out());
         assert!(!timed_out, "{complaint} within {PATIENCE:?}");
     }

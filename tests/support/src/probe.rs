@@ -47,16 +47,13 @@ impl Probe {
 
     /// The journal mode of the file, in lower case.
     pub fn journal_mode(&self) -> Result<String> {
-        self.connection
-            .pragma_query_value(None, "journal_mode", |row| row.get(0))
+        self.connection.pragma_query_value(None, "journal_mode", |row| row.get(0))
     }
 
     /// Takes the write lock and holds it until the guard is dropped.
     pub fn begin_immediate(&self) -> Result<WriteLock<'_>> {
         self.connection.execute_batch("BEGIN IMMEDIATE")?;
-        Ok(WriteLock {
-            connection: &self.connection,
-        })
+        Ok(WriteLock { connection: &self.connection })
     }
 
     /// The connection itself, for everything else.
@@ -112,18 +109,13 @@ mod tests {
         probe.integrity_check().unwrap();
 
         let held = probe.begin_immediate().unwrap();
-        let refused = connection
-            .execute("INSERT INTO t VALUES(2)", [])
-            .unwrap_err();
+        let refused = connection.execute("INSERT INTO t VALUES(2)", []).unwrap_err();
         assert_eq!(refused.sqlite_error_code(), Some(ErrorCode::DatabaseBusy));
         drop(held);
         connection.execute("INSERT INTO t VALUES(2)", []).unwrap();
 
         let held = probe.begin_immediate().unwrap();
-        probe
-            .connection()
-            .execute("INSERT INTO t VALUES(3)", [])
-            .unwrap();
+        probe.connection().execute("INSERT INTO t VALUES(3)", []).unwrap();
         held.commit().unwrap();
         assert_eq!(probe.count("SELECT count(*) FROM t").unwrap(), 3);
     }
@@ -133,9 +125,7 @@ mod tests {
         let scratch = Scratch::new();
         let path = scratch.join("db");
         let connection = Connection::open(&path).unwrap();
-        connection
-            .execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE t(x)")
-            .unwrap();
+        connection.execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE t(x)").unwrap();
         let copy = scratch.join("copy");
         std::fs::copy(&path, &copy).unwrap();
         std::fs::copy(scratch.join("db-wal"), scratch.join("copy-wal")).unwrap();

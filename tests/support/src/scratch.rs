@@ -22,19 +22,14 @@ impl Scratch {
     ///
     /// # Panics
     /// When no place can be written to.
-    #[expect(
-        clippy::new_without_default,
-        reason = "making one has an effect on the disk"
-    )]
+    #[expect(clippy::new_without_default, reason = "making one has an effect on the disk")]
     pub fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let now = SystemTime::now()
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .map_or(0, |since| since.as_nanos());
+        let now =
+            SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = parent().join(format!("walwright-{}-{number}-{now}", process::id()));
-        fs::create_dir_all(&path)
-            .unwrap_or_else(|error| panic!("cannot make {}: {error}", path.display()));
+        fs::create_dir_all(&path).unwrap_or_else(|error| panic!("cannot make {}: {error}", path.display()));
         // SQLite reports absolute paths without symbolic links; so that they compare equal:
         let path = path.canonicalize().unwrap_or(path);
         Self { path }
@@ -56,8 +51,7 @@ impl Scratch {
     /// When that fails.
     pub fn subdirectory(&self, name: impl AsRef<Path>) -> PathBuf {
         let path = self.join(name);
-        fs::create_dir_all(&path)
-            .unwrap_or_else(|error| panic!("cannot make {}: {error}", path.display()));
+        fs::create_dir_all(&path).unwrap_or_else(|error| panic!("cannot make {}: {error}", path.display()));
         path
     }
 }

@@ -11,10 +11,7 @@ use std::time::Duration;
 /// When `body` is not done within `limit`. Its thread is then left behind: the test has failed, and
 /// a thread that hangs cannot be joined.
 #[track_caller]
-pub fn watchdog<T: Send + 'static>(
-    limit: Duration,
-    body: impl FnOnce() -> T + Send + 'static,
-) -> T {
+pub fn watchdog<T: Send + 'static>(limit: Duration, body: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, finished) = mpsc::channel();
     let runner = thread::Builder::new()
         .name(thread::current().name().unwrap_or("watched").to_owned())

@@ -40,9 +40,7 @@ impl Base {
     /// drop the locks that this process holds on a database file.
     pub(super) fn read_file(&self, path: &Path, kind: FileKind) -> Option<Vec<u8>> {
         // Four terminators: SQLite may look for URI parameters behind the first one.
-        let name = CString::new(path.as_os_str().as_bytes())
-            .ok()?
-            .into_bytes_with_nul();
+        let name = CString::new(path.as_os_str().as_bytes()).ok()?.into_bytes_with_nul();
         let name: Vec<u8> = name.into_iter().chain([0; 3]).collect();
         let role = match kind {
             FileKind::Database => ffi::SQLITE_OPEN_MAIN_DB,
@@ -50,9 +48,7 @@ impl Base {
             FileKind::Journal | FileKind::Other => ffi::SQLITE_OPEN_MAIN_JOURNAL,
         };
         // SQLite wants its file objects aligned to 8 bytes.
-        let words = usize::try_from(self.get().szOsFile)
-            .ok()?
-            .div_ceil(size_of::<u64>());
+        let words = usize::try_from(self.get().szOsFile).ok()?.div_ceil(size_of::<u64>());
         let mut object = vec![0_u64; words];
         let file: *mut ffi::sqlite3_file = object.as_mut_ptr().cast();
         let mut flags: c_int = 0;
@@ -60,13 +56,7 @@ impl Base {
         // SAFETY: `file` has the size that this VFS asks for, `name` is terminated and outlives the
         // open file, and `flags` is a place for an answer.
         let opened = unsafe {
-            open(
-                self.0,
-                name.as_ptr().cast(),
-                file,
-                role | ffi::SQLITE_OPEN_READONLY,
-                &raw mut flags,
-            )
+            open(self.0, name.as_ptr().cast(), file, role | ffi::SQLITE_OPEN_READONLY, &raw mut flags)
         };
         // SAFETY: `xOpen` has set the methods, or left the zeros of an object that needs no close.
         let methods = unsafe { (*file).pMethods.as_ref() }?;
@@ -74,12 +64,7 @@ impl Base {
             let mut size = 0;
             // SAFETY: An open file with its own methods, and a place for the answer.
             let code = unsafe { methods.xFileSize?(file, &raw mut size) };
-            let mut content = vec![
-                0;
-                usize::try_from(size)
-                    .ok()
-                    .filter(|_| code == ffi::SQLITE_OK)?
-            ];
+            let mut content = vec![0; usize::try_from(size).ok().filter(|_| code == ffi::SQLITE_OK)?];
             for (block, bytes) in content.chunks_mut(BLOCK).enumerate() {
                 // SAFETY: As above; the buffer has as many bytes as are asked for.
                 let code = unsafe {

@@ -94,11 +94,7 @@ unsafe fn size_now(file: FilePtr) -> u64 {
     let mut size = 0;
     // SAFETY: The contract of this module; `size` is a place for the answer.
     let code = unsafe { forward!(file.xFileSize(&raw mut size)) };
-    if code == ffi::SQLITE_OK {
-        size.unsigned_abs()
-    } else {
-        0
-    }
+    if code == ffi::SQLITE_OK { size.unsigned_abs() } else { 0 }
 }
 
 /// `xOpen` of the VFS.
@@ -154,22 +150,14 @@ unsafe extern "C" fn close(file: FilePtr) -> c_int {
 unsafe extern "C" fn read(file: FilePtr, buffer: *mut c_void, amount: c_int, offset: i64) -> c_int {
     // SAFETY: SQLite passes `amount` initialised or at least allocated bytes; as bytes are only
     // written before the default VFS has filled them, nothing uninitialised is read.
-    let bytes =
-        unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), amount.unsigned_abs() as usize) };
+    let bytes = unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), amount.unsigned_abs() as usize) };
     // SAFETY: The contract of this module.
     unsafe {
-        handle(file).read(bytes, |bytes| {
-            forward!(file.xRead(bytes.as_mut_ptr().cast(), amount, offset))
-        })
+        handle(file).read(bytes, |bytes| forward!(file.xRead(bytes.as_mut_ptr().cast(), amount, offset)))
     }
 }
 
-unsafe extern "C" fn write(
-    file: FilePtr,
-    buffer: *const c_void,
-    amount: c_int,
-    offset: i64,
-) -> c_int {
+unsafe extern "C" fn write(file: FilePtr, buffer: *const c_void, amount: c_int, offset: i64) -> c_int {
     // SAFETY: The contract of this module: `buffer` holds `amount` bytes.
     unsafe {
         let data = slice::from_raw_parts(buffer.cast::<u8>(), amount.unsigned_abs() as usize);
@@ -185,11 +173,7 @@ unsafe extern "C" fn write(
 unsafe extern "C" fn truncate(file: FilePtr, size: i64) -> c_int {
     // SAFETY: The contract of this module.
     unsafe {
-        handle(file).truncate(
-            size.unsigned_abs(),
-            || size_now(file),
-            || forward!(file.xTruncate(size)),
-        )
+        handle(file).truncate(size.unsigned_abs(), || size_now(file), || forward!(file.xTruncate(size)))
     }
 }
 
@@ -225,8 +209,7 @@ unsafe extern "C" fn file_control(file: FilePtr, operation: c_int, argument: *mu
         let code = forward!(file.xFileControl(operation, argument));
         if operation == ffi::SQLITE_FCNTL_VFSNAME && code == ffi::SQLITE_OK {
             let name = argument.cast::<*mut c_char>();
-            *name =
-                ffi::sqlite3_mprintf(c"%s/%z".as_ptr(), handle(file).vfs.c_name().as_ptr(), *name);
+            *name = ffi::sqlite3_mprintf(c"%s/%z".as_ptr(), handle(file).vfs.c_name().as_ptr(), *name);
         }
         code
     }

@@ -50,15 +50,7 @@ impl Handle {
         // As SQLite's unix VFS: a journal or WAL that is opened so that it may be made.
         let journal = recorded.is_some() && kind != FileKind::Database;
         let directory_sync_due = AtomicBool::new(journal && flags & ffi::SQLITE_OPEN_CREATE != 0);
-        (
-            code,
-            Some(Self {
-                vfs,
-                kind,
-                recorded,
-                directory_sync_due,
-            }),
-        )
+        (code, Some(Self { vfs, kind, recorded, directory_sync_due }))
     }
 
     /// After the file was closed.
@@ -97,17 +89,10 @@ impl Handle {
             return code;
         }
         let _changing = self.vfs.recorder.changing();
-        let code = self
-            .vfs
-            .space
-            .write(offset + data.len() as u64, size, write);
+        let code = self.vfs.space.write(offset + data.len() as u64, size, write);
         if code == ffi::SQLITE_OK {
             self.vfs.counters.wrote(self.kind, data.len());
-            self.record(|file| Event::Write {
-                file,
-                offset,
-                data: data.into(),
-            });
+            self.record(|file| Event::Write { file, offset, data: data.into() });
         }
         code
     }
@@ -142,13 +127,7 @@ impl Handle {
             Some(Fault::DropPages | Fault::ShortRead) => {
                 if let Some((_, file)) = self.recorded {
                     let effect = SyncEffect::DroppedPages;
-                    self.vfs.recorder.end_sync(begun, |covers| {
-                        [Event::Sync {
-                            file,
-                            covers,
-                            effect,
-                        }]
-                    });
+                    self.vfs.recorder.end_sync(begun, |covers| [Event::Sync { file, covers, effect }]);
                 }
                 return ffi::SQLITE_IOERR_FSYNC;
             }
@@ -170,16 +149,8 @@ impl Handle {
         let recorder = &self.vfs.recorder;
         let directory_too = self.directory_sync_due.swap(false, SeqCst);
         let lie = self.vfs.lies();
-        let effect = if lie {
-            SyncEffect::Nothing
-        } else {
-            SyncEffect::Durable
-        };
-        let sync = |covers| Event::Sync {
-            file: *file,
-            covers,
-            effect,
-        };
+        let effect = if lie { SyncEffect::Nothing } else { SyncEffect::Durable };
+        let sync = |covers| Event::Sync { file: *file, covers, effect };
         match path.parent() {
             Some(directory) if directory_too && !lie => recorder.end_sync(begun, |covers| {
                 let path = directory.to_owned();
@@ -190,17 +161,11 @@ impl Handle {
     }
 
     pub(super) fn lock(&self, lock: impl FnOnce() -> c_int) -> c_int {
-        self.vfs
-            .faults
-            .code(Operation::Lock, self.kind)
-            .unwrap_or_else(lock)
+        self.vfs.faults.code(Operation::Lock, self.kind).unwrap_or_else(lock)
     }
 
     pub(super) fn lock_shared_memory(&self, lock: impl FnOnce() -> c_int) -> c_int {
-        self.vfs
-            .faults
-            .code(Operation::SharedMemoryLock, self.kind)
-            .unwrap_or_else(lock)
+        self.vfs.faults.code(Operation::SharedMemoryLock, self.kind).unwrap_or_else(lock)
     }
 
     fn record(&self, event: impl FnOnce(FileId) -> Event) {

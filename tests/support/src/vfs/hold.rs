@@ -48,41 +48,27 @@ impl SyncGate {
         let mut state = lock(&self.state);
         assert!(state.hold.is_none(), "syncs are held already");
         state.holds += 1;
-        state.hold = Some(Held {
-            kind,
-            passes: 0,
-            waiting: 0,
-        });
+        state.hold = Some(Held { kind, passes: 0, waiting: 0 });
         SyncHold { gate: self }
     }
 
     /// Returns when a sync of `kind` may go on.
     pub(super) fn pass(&self, kind: FileKind) {
         let mut state = lock(&self.state);
-        let Some(held) = state
-            .hold
-            .as_mut()
-            .filter(|held| held.kind.is_none_or(|only| only == kind))
-        else {
+        let Some(held) = state.hold.as_mut().filter(|held| held.kind.is_none_or(|only| only == kind)) else {
             return;
         };
         held.waiting += 1;
         let number = state.holds;
         self.changed.notify_all();
-        let waited = self
-            .changed
-            .wait_timeout_while(state, 2 * PATIENCE, |state| {
-                state.held(number).is_some_and(|held| held.passes == 0)
-            });
+        let waited = self.changed.wait_timeout_while(state, 2 * PATIENCE, |state| {
+            state.held(number).is_some_and(|held| held.passes == 0)
+        });
         let Ok((mut state, result)) = waited else {
             return;
         };
         // SQLite calls from C, so this panic ends the process: better than a test that hangs.
-        assert!(
-            !result.timed_out(),
-            "a sync was held for {:?}",
-            2 * PATIENCE
-        );
+        assert!(!result.timed_out(), "a sync was held for {:?}", 2 * PATIENCE);
         if let Some(held) = state.held(number) {
             held.passes -= 1;
             held.waiting -= 1;
@@ -104,25 +90,16 @@ impl SyncHold<'_> {
     #[track_caller]
     pub fn wait_until_blocked(&self, count: usize) {
         let state = lock(&self.gate.state);
-        let waited = self
-            .gate
-            .changed
-            .wait_timeout_while(state, PATIENCE, |state| {
-                state
-                    .hold
-                    .as_ref()
-                    .is_some_and(|held| held.blocked() < count)
-            });
+        let waited = self.gate.changed.wait_timeout_while(state, PATIENCE, |state| {
+            state.hold.as_ref().is_some_and(|held| held.blocked() < count)
+        });
         let timed_out = waited.is_ok_and(|(_state, result)| result.timed_out());
         assert!(!timed_out, "fewer than {count} syncs within {PATIENCE:?}");
     }
 
     /// How many syncs are waiting now.
     pub fn blocked(&self) -> usize {
-        lock(&self.gate.state)
-            .hold
-            .as_ref()
-            .map_or(0, |held| held.blocked())
+        lock(&self.gate.state).hold.as_ref().map_or(0, |held| held.blocked())
     }
 
     /// Lets `count` syncs go on, waiting ones or those to come, and holds the rest.

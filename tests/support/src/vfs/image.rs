@@ -44,11 +44,7 @@ impl Image {
         for (path, content) in &self.files {
             let target = directory.join(file_name(path));
             fs::write(&target, content)?;
-            assert!(
-                written.insert(target),
-                "two files of the image are called {}",
-                path.display()
-            );
+            assert!(written.insert(target), "two files of the image are called {}", path.display());
         }
         Ok(())
     }

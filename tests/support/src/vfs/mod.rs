@@ -104,11 +104,7 @@ impl FaultVfs {
     /// Registers a VFS under a fresh name that starts with `prefix`.
     pub fn unique(prefix: &str) -> &'static Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Self::register(&format!(
-            "{prefix}-{}-{}",
-            process::id(),
-            NEXT.fetch_add(1, SeqCst)
-        ))
+        Self::register(&format!("{prefix}-{}-{}", process::id(), NEXT.fetch_add(1, SeqCst)))
     }
 
     /// The name to open connections with.
@@ -129,9 +125,7 @@ impl FaultVfs {
 
     /// The calls on all files so far.
     pub fn total_counts(&self) -> Counts {
-        FileKind::ALL
-            .iter()
-            .fold(Counts::default(), |sum, kind| sum + self.counts(*kind))
+        FileKind::ALL.iter().fold(Counts::default(), |sum, kind| sum + self.counts(*kind))
     }
 
     /// How many files are open now.
@@ -228,8 +222,7 @@ impl FaultVfs {
     pub fn directory_synced(&self, directory: &Path) {
         let begun = self.recorder.begin_sync();
         let path = directory.to_owned();
-        self.recorder
-            .end_sync(begun, |covers| [Event::SyncDirectory { path, covers }]);
+        self.recorder.end_sync(begun, |covers| [Event::SyncDirectory { path, covers }]);
     }
 
     /// The disk as it is now.
@@ -256,8 +249,6 @@ impl FaultVfs {
 
 impl fmt::Debug for FaultVfs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FaultVfs")
-            .field("name", &self.name())
-            .finish_non_exhaustive()
+        f.debug_struct("FaultVfs").field("name", &self.name()).finish_non_exhaustive()
     }
 }

@@ -96,10 +96,7 @@ impl FaultPlan {
     /// The first read delivers only the first half of what it was asked for, zeros for the rest, and
     /// answers `SQLITE_IOERR_SHORT_READ`.
     pub fn short_read() -> Self {
-        Self {
-            manner: Manner::ShortRead,
-            ..Self::fail(Operation::Read)
-        }
+        Self { manner: Manner::ShortRead, ..Self::fail(Operation::Read) }
     }
 
     /// The first sync answers `SQLITE_IOERR_FSYNC`, and what was written to that file since its last
@@ -109,10 +106,7 @@ impl FaultPlan {
     /// That is what Linux does: after a failed writeback the pages stay in the cache, marked clean.
     /// The model is exact to the byte, which is harsher than a kernel that writes whole pages.
     pub fn fail_sync_dropping_pages() -> Self {
-        Self {
-            manner: Manner::DropPages,
-            ..Self::fail(Operation::Sync)
-        }
+        Self { manner: Manner::DropPages, ..Self::fail(Operation::Sync) }
     }
 
     /// Counts and fails calls of `operation` as well.
@@ -166,8 +160,7 @@ impl FaultPlan {
     }
 
     fn matches(&self, operation: Operation, kind: FileKind) -> bool {
-        self.operations.contains(&operation)
-            && (self.kinds.is_empty() || self.kinds.contains(&kind))
+        self.operations.contains(&operation) && (self.kinds.is_empty() || self.kinds.contains(&kind))
     }
 }
 
@@ -186,11 +179,7 @@ struct State {
 
 impl Faults {
     pub(super) fn arm(&self, plan: FaultPlan) {
-        *lock(&self.state) = State {
-            plan: Some(plan),
-            matched: 0,
-            fired: 0,
-        };
+        *lock(&self.state) = State { plan: Some(plan), matched: 0, fired: 0 };
     }
 
     pub(super) fn disarm(&self) {
@@ -204,10 +193,7 @@ impl Faults {
     /// How this call has to fail, if it has to.
     pub(super) fn strike(&self, operation: Operation, kind: FileKind) -> Option<Fault> {
         let state = &mut *lock(&self.state);
-        let plan = state
-            .plan
-            .as_ref()
-            .filter(|plan| plan.matches(operation, kind))?;
+        let plan = state.plan.as_ref().filter(|plan| plan.matches(operation, kind))?;
         state.matched += 1;
         let due = state.matched == plan.nth || (plan.sticky && state.matched > plan.nth);
         due.then(|| {
@@ -237,19 +223,11 @@ mod tests {
     #[test]
     fn the_nth_matching_call_fails_once() {
         let faults = Faults::default();
-        faults.arm(
-            FaultPlan::fail(Operation::Write)
-                .or(Operation::Sync)
-                .on(FileKind::Wal)
-                .nth(2),
-        );
+        faults.arm(FaultPlan::fail(Operation::Write).or(Operation::Sync).on(FileKind::Wal).nth(2));
         assert_eq!(faults.code(Operation::Write, FileKind::Database), None);
         assert_eq!(faults.code(Operation::Read, FileKind::Wal), None);
         assert_eq!(faults.code(Operation::Write, FileKind::Wal), None);
-        assert_eq!(
-            faults.code(Operation::Sync, FileKind::Wal),
-            Some(ffi::SQLITE_IOERR_FSYNC)
-        );
+        assert_eq!(faults.code(Operation::Sync, FileKind::Wal), Some(ffi::SQLITE_IOERR_FSYNC));
         assert_eq!(faults.code(Operation::Write, FileKind::Wal), None);
         assert_eq!(faults.fired(), 1);
     }
@@ -257,16 +235,9 @@ mod tests {
     #[test]
     fn a_lasting_fault_ends_when_disarmed() {
         let faults = Faults::default();
-        faults.arm(
-            FaultPlan::fail(Operation::Write)
-                .from_then_on()
-                .with_code(ffi::SQLITE_FULL),
-        );
+        faults.arm(FaultPlan::fail(Operation::Write).from_then_on().with_code(ffi::SQLITE_FULL));
         for _ in 0..3 {
-            assert_eq!(
-                faults.code(Operation::Write, FileKind::Database),
-                Some(ffi::SQLITE_FULL)
-            );
+            assert_eq!(faults.code(Operation::Write, FileKind::Database), Some(ffi::SQLITE_FULL));
         }
         faults.disarm();
         assert_eq!(faults.code(Operation::Write, FileKind::Database), None);

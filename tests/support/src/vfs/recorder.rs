@@ -70,11 +70,8 @@ impl Recorder {
         let _alone = self.alone();
         let state = &mut *lock(&self.state);
         state.recordings += 1;
-        let recording = state.recording.insert(Recording {
-            creation,
-            events: Vec::new(),
-            met: BTreeSet::new(),
-        });
+        let recording =
+            state.recording.insert(Recording { creation, events: Vec::new(), met: BTreeSet::new() });
         for (id, open) in &state.open {
             recording.meet(*id, &open.path, open.kind, base);
         }
@@ -82,29 +79,18 @@ impl Recorder {
 
     /// Ends the recording and returns it.
     pub(super) fn stop(&self) -> Vec<Event> {
-        lock(&self.state)
-            .recording
-            .take()
-            .map_or_else(Vec::new, |recording| recording.events)
+        lock(&self.state).recording.take().map_or_else(Vec::new, |recording| recording.events)
     }
 
     /// The recording so far.
     pub(super) fn events(&self) -> Vec<Event> {
-        lock(&self.state)
-            .recording
-            .as_ref()
-            .map_or_else(Vec::new, |recording| recording.events.clone())
+        lock(&self.state).recording.as_ref().map_or_else(Vec::new, |recording| recording.events.clone())
     }
 
     /// Calls `read` with the recording so far.
     pub(super) fn with_events<T>(&self, read: impl FnOnce(&[Event]) -> T) -> T {
         let state = lock(&self.state);
-        read(
-            state
-                .recording
-                .as_ref()
-                .map_or(&[], |recording| &recording.events),
-        )
+        read(state.recording.as_ref().map_or(&[], |recording| &recording.events))
     }
 
     /// Takes down what `event` returns, if anything is recorded.
@@ -117,29 +103,15 @@ impl Recorder {
     /// Now, for a sync that begins. What is changed after this is not covered by it.
     pub(super) fn begin_sync(&self) -> Begun {
         let state = lock(&self.state);
-        let events = state
-            .recording
-            .as_ref()
-            .map_or(0, |recording| recording.events.len());
-        Begun {
-            recording: state.recordings,
-            events,
-        }
+        let events = state.recording.as_ref().map_or(0, |recording| recording.events.len());
+        Begun { recording: state.recordings, events }
     }
 
     /// Takes down what `events` returns for the number of events that the sync covers, unless the
     /// recording is another one than at its beginning.
-    pub(super) fn end_sync<const N: usize>(
-        &self,
-        begun: Begun,
-        events: impl FnOnce(usize) -> [Event; N],
-    ) {
+    pub(super) fn end_sync<const N: usize>(&self, begun: Begun, events: impl FnOnce(usize) -> [Event; N]) {
         let state = &mut *lock(&self.state);
-        if let Some(recording) = state
-            .recording
-            .as_mut()
-            .filter(|_| state.recordings == begun.recording)
-        {
+        if let Some(recording) = state.recording.as_mut().filter(|_| state.recordings == begun.recording) {
             recording.events.extend(events(begun.events));
         }
     }
@@ -153,24 +125,15 @@ impl Recorder {
             state.names.insert(path.to_owned(), FileId(state.next));
             FileId(state.next)
         });
-        let handle = || Open {
-            path: path.to_owned(),
-            kind,
-            handles: 0,
-        };
+        let handle = || Open { path: path.to_owned(), kind, handles: 0 };
         state.open.entry(id).or_insert_with(handle).handles += 1;
         if let Some(recording) = &mut state.recording {
             if existed {
                 recording.meet(id, path, kind, base);
             } else {
-                let durable =
-                    kind == FileKind::Database && recording.creation == DatabaseCreation::AtOnce;
+                let durable = kind == FileKind::Database && recording.creation == DatabaseCreation::AtOnce;
                 recording.met.insert(id);
-                recording.events.push(Event::Create {
-                    file: id,
-                    path: path.to_owned(),
-                    durable,
-                });
+                recording.events.push(Event::Create { file: id, path: path.to_owned(), durable });
             }
         }
         id
@@ -204,10 +167,7 @@ impl Recorder {
         let state = &mut *lock(&self.state);
         state.names.remove(path);
         if let Some(recording) = &mut state.recording {
-            recording.events.push(Event::Delete {
-                path: path.to_owned(),
-                durable,
-            });
+            recording.events.push(Event::Delete { path: path.to_owned(), durable });
         }
     }
 }
@@ -219,11 +179,7 @@ impl Recording {
             && let Some(content) = base.read_file(path, kind)
         {
             self.met.insert(file);
-            self.events.push(Event::Found {
-                file,
-                path: path.to_owned(),
-                content: content.into(),
-            });
+            self.events.push(Event::Found { file, path: path.to_owned(), content: content.into() });
         }
     }
 }

@@ -22,11 +22,7 @@ type VfsPtr = *mut ffi::sqlite3_vfs;
 pub(super) fn register(own: &'static FaultVfs) {
     // SAFETY: A terminated name.
     let taken = unsafe { ffi::sqlite3_vfs_find(own.c_name().as_ptr()) };
-    assert!(
-        taken.is_null(),
-        "there is a VFS called {:?} already",
-        own.name()
-    );
+    assert!(taken.is_null(), "there is a VFS called {:?} already", own.name());
     let base = own.base.get();
     let object = Box::leak(Box::new(ffi::sqlite3_vfs {
         // Version 3 adds only the replacement of system calls.
@@ -106,18 +102,12 @@ unsafe extern "C" fn delete(vfs: VfsPtr, name: *const c_char, sync_directory: c_
     if code == ffi::SQLITE_OK {
         own.counters.deleted(kind);
         own.space.give_back(size);
-        own.recorder
-            .deleted(path, sync_directory != 0 && !own.lies());
+        own.recorder.deleted(path, sync_directory != 0 && !own.lies());
     }
     code
 }
 
-unsafe extern "C" fn access(
-    vfs: VfsPtr,
-    name: *const c_char,
-    flags: c_int,
-    answer: *mut c_int,
-) -> c_int {
+unsafe extern "C" fn access(vfs: VfsPtr, name: *const c_char, flags: c_int, answer: *mut c_int) -> c_int {
     // SAFETY: The contract of this module.
     unsafe { forward!(vfs.xAccess(name, flags, answer)) }
 }
@@ -152,10 +142,7 @@ unsafe extern "C" fn get_last_error(vfs: VfsPtr, room: c_int, message: *mut c_ch
     unsafe { forward!(vfs.xGetLastError(room, message)) }
 }
 
-unsafe extern "C" fn current_time_int64(
-    vfs: VfsPtr,
-    milliseconds: *mut ffi::sqlite3_int64,
-) -> c_int {
+unsafe extern "C" fn current_time_int64(vfs: VfsPtr, milliseconds: *mut ffi::sqlite3_int64) -> c_int {
     // SAFETY: The contract of this module.
     unsafe { forward!(vfs.xCurrentTimeInt64(milliseconds)) }
 }

@@ -125,48 +125,23 @@ impl Disk {
         let number = self.events;
         self.events += 1;
         match event {
-            Event::Found {
-                file,
-                path,
-                content,
-            } => {
+            Event::Found { file, path, content } => {
                 self.meet(*file, path).durable = content.to_vec();
                 self.names.insert(path.clone(), *file);
             }
-            Event::Create {
-                file,
-                path,
-                durable,
-            } => {
+            Event::Create { file, path, durable } => {
                 self.meet(*file, path);
                 if *durable {
                     self.names.insert(path.clone(), *file);
                 } else {
-                    self.renames.push(NameChange {
-                        event: number,
-                        path: path.clone(),
-                        file: Some(*file),
-                    });
+                    self.renames.push(NameChange { event: number, path: path.clone(), file: Some(*file) });
                 }
             }
             Event::Write { file, offset, data } => {
-                self.change(
-                    number,
-                    *file,
-                    Content::Write {
-                        offset: *offset,
-                        data: data.clone(),
-                    },
-                );
+                self.change(number, *file, Content::Write { offset: *offset, data: data.clone() });
             }
-            Event::Truncate { file, size } => {
-                self.change(number, *file, Content::Truncate { size: *size })
-            }
-            Event::Sync {
-                file,
-                covers,
-                effect,
-            } => {
+            Event::Truncate { file, size } => self.change(number, *file, Content::Truncate { size: *size }),
+            Event::Sync { file, covers, effect } => {
                 let file = self.files.entry(*file).or_default();
                 match effect {
                     SyncEffect::Durable => file.settle(*covers),
@@ -176,11 +151,7 @@ impl Disk {
             }
             Event::Delete { path, durable } => {
                 self.known.insert(path.clone());
-                self.renames.push(NameChange {
-                    event: number,
-                    path: path.clone(),
-                    file: None,
-                });
+                self.renames.push(NameChange { event: number, path: path.clone(), file: None });
                 if *durable {
                     self.settle_names(path.parent(), number + 1);
                 }
@@ -193,18 +164,10 @@ impl Disk {
     /// Everything that a power cut may take back now, in the order in which it happened.
     pub fn pending(&self) -> Vec<Pending<'_>> {
         let contents = self.files.values().flat_map(|file| {
-            let undecided = file
-                .changes
-                .iter()
-                .filter(|change| change.state != State::Durable);
+            let undecided = file.changes.iter().filter(|change| change.state != State::Durable);
             undecided.map(|change| file.describe(change))
         });
-        let mut all: Vec<_> = self
-            .renames
-            .iter()
-            .map(NameChange::describe)
-            .chain(contents)
-            .collect();
+        let mut all: Vec<_> = self.renames.iter().map(NameChange::describe).chain(contents).collect();
         all.sort_unstable_by_key(|pending| pending.event);
         all
     }
@@ -218,11 +181,7 @@ impl Disk {
     /// accepts. It is asked about dropped changes too.
     pub fn image_with(&self, keep: &dyn Fn(&Pending) -> bool) -> Image {
         self.image_with_fates(&|pending| {
-            if keep(pending) {
-                Fate::Kept
-            } else {
-                Fate::Lost
-            }
+            if keep(pending) { Fate::Kept } else { Fate::Lost }
         })
     }
 
@@ -235,21 +194,9 @@ impl Disk {
                 change.carry_out(&mut names);
             }
         }
-        let missing = self
-            .known
-            .iter()
-            .filter(|path| !names.contains_key(*path))
-            .cloned()
-            .collect();
-        let content = |id: FileId| {
-            self.files
-                .get(&id)
-                .map_or_else(Vec::new, |file| file.content(fate))
-        };
-        let files = names
-            .into_iter()
-            .map(|(path, id)| (path, content(id)))
-            .collect();
+        let missing = self.known.iter().filter(|path| !names.contains_key(*path)).cloned().collect();
+        let content = |id: FileId| self.files.get(&id).map_or_else(Vec::new, |file| file.content(fate));
+        let files = names.into_iter().map(|(path, id)| (path, content(id))).collect();
         Image { files, missing }
     }
 
@@ -262,16 +209,8 @@ impl Disk {
     }
 
     fn change(&mut self, event: usize, file: FileId, what: Content) {
-        let change = ContentChange {
-            event,
-            what,
-            state: State::Pending,
-        };
-        self.files
-            .entry(file)
-            .or_default()
-            .changes
-            .push_back(change);
+        let change = ContentChange { event, what, state: State::Pending };
+        self.files.entry(file).or_default().changes.push_back(change);
     }
 
     /// The names in `directory` that were changed before event `covers` are durable.
@@ -296,11 +235,7 @@ impl File {
             }
         }
         // Later changes stay in the list as long as an undecided one lies below them.
-        while let Some(change) = self
-            .changes
-            .front()
-            .filter(|change| change.state == State::Durable)
-        {
+        while let Some(change) = self.changes.front().filter(|change| change.state == State::Durable) {
             change.what.carry_out(&mut self.durable, Fate::Kept);
             self.changes.pop_front();
         }
@@ -321,11 +256,7 @@ impl File {
         let mut content = self.durable.clone();
         for change in &self.changes {
             let decided = change.state == State::Durable;
-            let fate = if decided {
-                Fate::Kept
-            } else {
-                fate(&self.describe(change))
-            };
+            let fate = if decided { Fate::Kept } else { fate(&self.describe(change)) };
             change.what.carry_out(&mut content, fate);
         }
         content
@@ -336,10 +267,7 @@ impl File {
             event: change.event,
             path: &self.path,
             change: match &change.what {
-                Content::Write { offset, data } => Change::Write {
-                    offset: *offset,
-                    data,
-                },
+                Content::Write { offset, data } => Change::Write { offset: *offset, data },
                 Content::Truncate { size } => Change::Truncate { size: *size },
             },
             dropped: change.state == State::Dropped,
@@ -378,17 +306,8 @@ impl NameChange {
     }
 
     fn describe(&self) -> Pending<'_> {
-        let change = if self.file.is_some() {
-            Change::Create
-        } else {
-            Change::Delete
-        };
-        Pending {
-            event: self.event,
-            path: &self.path,
-            change,
-            dropped: false,
-        }
+        let change = if self.file.is_some() { Change::Create } else { Change::Delete };
+        Pending { event: self.event, path: &self.path, change, dropped: false }
     }
 }
 
@@ -404,42 +323,23 @@ mod tests {
     const FILE: FileId = FileId(1);
 
     fn create(file: FileId) -> Event {
-        Event::Create {
-            file,
-            path: "/dir/db".into(),
-            durable: false,
-        }
+        Event::Create { file, path: "/dir/db".into(), durable: false }
     }
 
     fn write(offset: u64, data: &[u8]) -> Event {
-        Event::Write {
-            file: FILE,
-            offset,
-            data: data.into(),
-        }
+        Event::Write { file: FILE, offset, data: data.into() }
     }
 
     fn sync(covers: usize, effect: SyncEffect) -> Event {
-        Event::Sync {
-            file: FILE,
-            covers,
-            effect,
-        }
+        Event::Sync { file: FILE, covers, effect }
     }
 
     fn sync_directory(covers: usize) -> Event {
-        Event::SyncDirectory {
-            path: "/dir".into(),
-            covers,
-        }
+        Event::SyncDirectory { path: "/dir".into(), covers }
     }
 
     fn found(content: &[u8]) -> Event {
-        Event::Found {
-            file: FILE,
-            path: "/dir/db".into(),
-            content: content.into(),
-        }
+        Event::Found { file: FILE, path: "/dir/db".into(), content: content.into() }
     }
 
     fn content(disk: &Disk) -> Option<Vec<u8>> {
@@ -458,23 +358,15 @@ mod tests {
 
     #[test]
     fn a_sync_covers_only_what_came_before_it_began() {
-        let disk = Disk::after(&[
-            found(b"...."),
-            write(0, b"a"),
-            write(1, b"b"),
-            sync(2, SyncEffect::Durable),
-        ]);
+        let disk =
+            Disk::after(&[found(b"...."), write(0, b"a"), write(1, b"b"), sync(2, SyncEffect::Durable)]);
         assert_eq!(content(&disk).unwrap(), b"a...");
         assert_eq!(disk.pending().len(), 1);
     }
 
     #[test]
     fn dropped_bytes_stay_away_until_they_are_written_again() {
-        let mut events = vec![
-            found(b"...."),
-            write(0, b"ab"),
-            sync(2, SyncEffect::DroppedPages),
-        ];
+        let mut events = vec![found(b"...."), write(0, b"ab"), sync(2, SyncEffect::DroppedPages)];
         events.extend([write(3, b"d"), sync(4, SyncEffect::Durable)]);
         let disk = Disk::after(&events);
         assert_eq!(content(&disk).unwrap(), b"...d");
@@ -486,57 +378,29 @@ mod tests {
 
     #[test]
     fn lengths_are_pending_too_and_lost_writes_leave_zeros() {
-        let disk = Disk::after(&[
-            found(b"abcd"),
-            Event::Truncate {
-                file: FILE,
-                size: 1,
-            },
-            write(3, b"x"),
-        ]);
+        let disk = Disk::after(&[found(b"abcd"), Event::Truncate { file: FILE, size: 1 }, write(3, b"x")]);
         assert_eq!(content(&disk).unwrap(), b"abcd");
-        let truncated =
-            disk.image_with(&|pending| matches!(pending.change, Change::Truncate { .. }));
+        let truncated = disk.image_with(&|pending| matches!(pending.change, Change::Truncate { .. }));
         assert_eq!(truncated.get("/dir/db").unwrap(), b"a");
-        assert_eq!(
-            disk.image_with(&|_| true).get("/dir/db").unwrap(),
-            b"a\0\0x"
-        );
+        assert_eq!(disk.image_with(&|_| true).get("/dir/db").unwrap(), b"a\0\0x");
     }
 
     #[test]
     fn writes_can_be_torn() {
         let disk = Disk::after(&[found(b"...."), write(0, b"abcd")]);
-        assert_eq!(
-            disk.image_with_fates(&|_| Fate::Head(1))
-                .get("/dir/db")
-                .unwrap(),
-            b"a..."
-        );
-        assert_eq!(
-            disk.image_with_fates(&|_| Fate::Tail(3))
-                .get("/dir/db")
-                .unwrap(),
-            b"...d"
-        );
+        assert_eq!(disk.image_with_fates(&|_| Fate::Head(1)).get("/dir/db").unwrap(), b"a...");
+        assert_eq!(disk.image_with_fates(&|_| Fate::Tail(3)).get("/dir/db").unwrap(), b"...d");
     }
 
     #[test]
     fn a_deleted_file_comes_back_when_its_directory_was_not_synced() {
-        let delete = |durable| Event::Delete {
-            path: "/dir/db".into(),
-            durable,
-        };
+        let delete = |durable| Event::Delete { path: "/dir/db".into(), durable };
         let disk = Disk::after(&[found(b"old"), delete(false), create(FileId(2))]);
         assert_eq!(content(&disk).unwrap(), b"old");
         assert_eq!(disk.image_with(&|_| true).get("/dir/db").unwrap(), b"");
 
         let disk = Disk::after(&[found(b"old"), delete(true)]);
         assert_eq!(content(&disk), None);
-        assert!(
-            disk.image_at_power_cut()
-                .missing
-                .contains(Path::new("/dir/db"))
-        );
+        assert!(disk.image_at_power_cut().missing.contains(Path::new("/dir/db")));
     }
 }

@@ -21,12 +21,7 @@ impl Space {
     }
 
     /// Carries out a write that leaves its file at least `end` bytes long, if there is room.
-    pub(super) fn write(
-        &self,
-        end: u64,
-        size: impl FnOnce() -> u64,
-        write: impl FnOnce() -> c_int,
-    ) -> c_int {
+    pub(super) fn write(&self, end: u64, size: impl FnOnce() -> u64, write: impl FnOnce() -> c_int) -> c_int {
         let mut free = lock(&self.free);
         let Some(bytes) = *free else {
             // Without a limit, writes need not wait for each other.

@@ -17,10 +17,7 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
-        Self {
-            scratch: Scratch::new(),
-            vfs: FaultVfs::unique("fault"),
-        }
+        Self { scratch: Scratch::new(), vfs: FaultVfs::unique("fault") }
     }
 
     fn path(&self) -> PathBuf {
@@ -28,21 +25,16 @@ impl Fixture {
     }
 
     fn connect(&self) -> Connection {
-        Connection::open_with_flags_and_vfs(self.path(), OpenFlags::default(), self.vfs.name())
-            .unwrap()
+        Connection::open_with_flags_and_vfs(self.path(), OpenFlags::default(), self.vfs.name()).unwrap()
     }
 
     /// A connection in WAL mode at FULL, with a table whose creation is in the synced WAL.
     fn open(&self) -> Connection {
         let connection = self.connect();
         connection
-            .execute_batch(
-                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0",
-            )
+            .execute_batch("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0")
             .unwrap();
-        connection
-            .execute_batch("CREATE TABLE IF NOT EXISTS t(x INTEGER PRIMARY KEY, y)")
-            .unwrap();
+        connection.execute_batch("CREATE TABLE IF NOT EXISTS t(x INTEGER PRIMARY KEY, y)").unwrap();
         connection
     }
 
@@ -67,11 +59,9 @@ impl Fixture {
         let path = directory.join("db");
         let connection = Connection::open(&path).unwrap();
         let rows = match connection.prepare("SELECT x FROM t ORDER BY x") {
-            Ok(mut statement) => statement
-                .query_map([], |row| row.get(0))
-                .unwrap()
-                .map(Result::unwrap)
-                .collect(),
+            Ok(mut statement) => {
+                statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+            }
             Err(error) if error.to_string().contains("no such table") => Vec::new(),
             Err(error) => panic!("{error}"),
         };
@@ -81,15 +71,11 @@ impl Fixture {
 }
 
 fn insert(connection: &Connection, x: i64) -> rusqlite::Result<()> {
-    connection
-        .execute("INSERT INTO t(x) VALUES(?1)", [x])
-        .map(drop)
+    connection.execute("INSERT INTO t(x) VALUES(?1)", [x]).map(drop)
 }
 
 fn synchronous(connection: &Connection, level: &str) {
-    connection
-        .pragma_update(None, "synchronous", level)
-        .unwrap();
+    connection.pragma_update(None, "synchronous", level).unwrap();
 }
 
 fn extended_code<T: std::fmt::Debug>(result: rusqlite::Result<T>) -> c_int {
@@ -137,12 +123,7 @@ fn files_are_counted_while_open_and_when_deleted() {
     let fixture = Fixture::new();
     let connection = fixture.open();
     let second = fixture.connect();
-    assert_eq!(
-        second
-            .query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0))
-            .unwrap(),
-        0
-    );
+    assert_eq!(second.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0)).unwrap(), 0);
     assert_eq!(fixture.vfs.open_files(), 4, "a database and a WAL each");
     assert_eq!(fixture.vfs.counts(FileKind::Database).opens, 2);
     drop((connection, second));
@@ -156,9 +137,7 @@ fn sqlite_finds_the_vfs_below_its_connection_and_the_file_where_it_was() {
     let uri = format!("file:{}?mode=rwc&psow=0", fixture.path().display());
     let connection =
         Connection::open_with_flags_and_vfs(uri, OpenFlags::default(), fixture.vfs.name()).unwrap();
-    connection
-        .execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE t(x)")
-        .unwrap();
+    connection.execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE t(x)").unwrap();
 
     let mut name: *mut std::ffi::c_char = ptr::null_mut();
     let mut moved: c_int = -1;
@@ -167,34 +146,20 @@ fn sqlite_finds_the_vfs_below_its_connection_and_the_file_where_it_was() {
         let control = |operation, place| {
             ffi::sqlite3_file_control(connection.handle(), c"main".as_ptr(), operation, place)
         };
-        assert_eq!(
-            control(ffi::SQLITE_FCNTL_HAS_MOVED, (&raw mut moved).cast()),
-            ffi::SQLITE_OK
-        );
-        assert_eq!(
-            control(ffi::SQLITE_FCNTL_VFSNAME, (&raw mut name).cast()),
-            ffi::SQLITE_OK
-        );
+        assert_eq!(control(ffi::SQLITE_FCNTL_HAS_MOVED, (&raw mut moved).cast()), ffi::SQLITE_OK);
+        assert_eq!(control(ffi::SQLITE_FCNTL_VFSNAME, (&raw mut name).cast()), ffi::SQLITE_OK);
         let copy = CStr::from_ptr(name).to_str().unwrap().to_owned();
         ffi::sqlite3_free(name.cast());
         copy
     };
     assert_eq!(moved, 0);
-    assert!(
-        name.starts_with(&format!("{}/unix", fixture.vfs.name())),
-        "{name}"
-    );
+    assert!(name.starts_with(&format!("{}/unix", fixture.vfs.name())), "{name}");
 
     std::fs::remove_file(fixture.path()).unwrap();
     // SAFETY: As above.
     unsafe {
         let place = (&raw mut moved).cast();
-        ffi::sqlite3_file_control(
-            connection.handle(),
-            c"main".as_ptr(),
-            ffi::SQLITE_FCNTL_HAS_MOVED,
-            place,
-        );
+        ffi::sqlite3_file_control(connection.handle(), c"main".as_ptr(), ffi::SQLITE_FCNTL_HAS_MOVED, place);
     }
     assert_eq!(moved, 1);
 }
@@ -244,9 +209,7 @@ fn a_checkpoint_and_a_clean_close_lose_nothing() {
     let fixture = Fixture::new();
     let connection = fixture.open_recorded();
     insert(&connection, 1).unwrap();
-    connection
-        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-        .unwrap();
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     assert_eq!(fixture.survivors(), [1]);
     insert(&connection, 2).unwrap();
     drop(connection);
@@ -262,9 +225,7 @@ fn a_rollback_journal_that_is_deleted_without_a_sync_undoes_its_commit() {
     let fixture = Fixture::new();
     fixture.vfs.start_recording(DatabaseCreation::WithDirectory);
     let connection = fixture.connect();
-    connection
-        .execute_batch("PRAGMA synchronous=EXTRA; CREATE TABLE t(x INTEGER PRIMARY KEY)")
-        .unwrap();
+    connection.execute_batch("PRAGMA synchronous=EXTRA; CREATE TABLE t(x INTEGER PRIMARY KEY)").unwrap();
     insert(&connection, 1).unwrap();
     assert_eq!(fixture.survivors(), [1]);
 
@@ -280,27 +241,17 @@ fn a_new_database_needs_its_directory() {
     let fixture = Fixture::new();
     fixture.vfs.start_recording(DatabaseCreation::WithDirectory);
     let connection = fixture.connect();
-    connection
-        .execute_batch("PRAGMA synchronous=OFF; CREATE TABLE t(x INTEGER PRIMARY KEY)")
-        .unwrap();
+    connection.execute_batch("PRAGMA synchronous=OFF; CREATE TABLE t(x INTEGER PRIMARY KEY)").unwrap();
     assert_eq!(fixture.vfs.image_at_power_cut().get(fixture.path()), None);
     fixture.vfs.directory_synced(fixture.scratch.path());
-    assert_eq!(
-        fixture.vfs.image_at_power_cut().get(fixture.path()),
-        Some(&[][..])
-    );
+    assert_eq!(fixture.vfs.image_at_power_cut().get(fixture.path()), Some(&[][..]));
     drop(connection);
 
     let fixture = Fixture::new();
     fixture.vfs.start_recording(DatabaseCreation::AtOnce);
     let connection = fixture.connect();
-    connection
-        .execute_batch("PRAGMA synchronous=OFF; CREATE TABLE t(x INTEGER PRIMARY KEY)")
-        .unwrap();
-    assert_eq!(
-        fixture.vfs.image_at_power_cut().get(fixture.path()),
-        Some(&[][..])
-    );
+    connection.execute_batch("PRAGMA synchronous=OFF; CREATE TABLE t(x INTEGER PRIMARY KEY)").unwrap();
+    assert_eq!(fixture.vfs.image_at_power_cut().get(fixture.path()), Some(&[][..]));
 }
 
 #[test]
@@ -318,17 +269,8 @@ fn held_syncs_wait_and_nothing_else_does() {
     assert_eq!(hold.blocked(), 1);
     assert!(!writer.is_finished());
     assert_eq!(fixture.wal_syncs(), before);
-    assert!(
-        fixture.survivors().is_empty(),
-        "the frames are written and not synced"
-    );
-    assert_eq!(
-        Probe::open(fixture.path())
-            .unwrap()
-            .count("SELECT count(*) FROM t")
-            .unwrap(),
-        0
-    );
+    assert!(fixture.survivors().is_empty(), "the frames are written and not synced");
+    assert_eq!(Probe::open(fixture.path()).unwrap().count("SELECT count(*) FROM t").unwrap(), 0);
 
     hold.let_through(1);
     // The first commit goes through; the second one is stopped.
@@ -381,19 +323,13 @@ fn a_full_disk_refuses_growth_and_recovers() {
 fn overwriting_needs_no_room_and_truncating_gives_some_back() {
     let fixture = Fixture::new();
     let connection = fixture.open();
-    connection
-        .execute("INSERT INTO t(x, y) VALUES(1, zeroblob(20000))", [])
-        .unwrap();
-    connection
-        .query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()))
-        .unwrap();
+    connection.execute("INSERT INTO t(x, y) VALUES(1, zeroblob(20000))", []).unwrap();
+    connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(())).unwrap();
     fixture.vfs.set_free_bytes(Some(0));
     // The WAL starts over, inside the length that it has.
     connection.execute("UPDATE t SET y = 1", []).unwrap();
     assert_eq!(fixture.vfs.free_bytes(), Some(0));
-    connection
-        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-        .unwrap();
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     assert!(fixture.vfs.free_bytes().unwrap() > 20_000);
 }
 
@@ -404,27 +340,13 @@ fn planned_calls_fail_with_the_planned_code() {
     let vfs = fixture.vfs;
 
     vfs.arm(FaultPlan::fail(Operation::Sync).on(FileKind::Wal));
-    assert_eq!(
-        extended_code(insert(&connection, 1)),
-        ffi::SQLITE_IOERR_FSYNC
-    );
+    assert_eq!(extended_code(insert(&connection, 1)), ffi::SQLITE_IOERR_FSYNC);
     insert(&connection, 2).unwrap();
     assert_eq!(vfs.fired(), 1);
 
-    vfs.arm(
-        FaultPlan::fail(Operation::Write)
-            .on(FileKind::Wal)
-            .nth(2)
-            .from_then_on(),
-    );
-    assert_eq!(
-        extended_code(insert(&connection, 3)),
-        ffi::SQLITE_IOERR_WRITE
-    );
-    assert_eq!(
-        extended_code(insert(&connection, 4)),
-        ffi::SQLITE_IOERR_WRITE
-    );
+    vfs.arm(FaultPlan::fail(Operation::Write).on(FileKind::Wal).nth(2).from_then_on());
+    assert_eq!(extended_code(insert(&connection, 3)), ffi::SQLITE_IOERR_WRITE);
+    assert_eq!(extended_code(insert(&connection, 4)), ffi::SQLITE_IOERR_WRITE);
     vfs.arm(FaultPlan::fail(Operation::Write).with_code(ffi::SQLITE_FULL));
     assert_eq!(extended_code(insert(&connection, 5)), ffi::SQLITE_FULL);
     vfs.disarm();
@@ -436,13 +358,8 @@ fn planned_calls_fail_with_the_planned_code() {
     checkpoint().unwrap();
 
     let flags = OpenFlags::default();
-    vfs.arm(
-        FaultPlan::fail(Operation::Open)
-            .on(FileKind::Database)
-            .from_then_on(),
-    );
-    let refused =
-        Connection::open_with_flags_and_vfs(fixture.path(), flags, vfs.name()).unwrap_err();
+    vfs.arm(FaultPlan::fail(Operation::Open).on(FileKind::Database).from_then_on());
+    let refused = Connection::open_with_flags_and_vfs(fixture.path(), flags, vfs.name()).unwrap_err();
     assert_eq!(refused.sqlite_error_code(), Some(ErrorCode::CannotOpen));
     vfs.disarm();
 
@@ -464,11 +381,7 @@ fn a_short_read_is_noticed() {
     drop(fixture.open());
     let connection = fixture.connect();
     // The header's second half is missing: not a database that SQLite can use.
-    fixture.vfs.arm(
-        FaultPlan::short_read()
-            .on(FileKind::Database)
-            .from_then_on(),
-    );
+    fixture.vfs.arm(FaultPlan::short_read().on(FileKind::Database).from_then_on());
     let read = connection.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0));
     assert!(read.is_err(), "{read:?}");
     assert!(fixture.vfs.fired() > 0);
@@ -478,16 +391,9 @@ fn a_short_read_is_noticed() {
 fn a_failed_delete_leaves_the_file() {
     let fixture = Fixture::new();
     let connection = fixture.connect();
-    connection
-        .execute_batch("CREATE TABLE t(x INTEGER PRIMARY KEY)")
-        .unwrap();
-    fixture
-        .vfs
-        .arm(FaultPlan::fail(Operation::Delete).on(FileKind::Journal));
-    assert_eq!(
-        extended_code(insert(&connection, 1)),
-        ffi::SQLITE_IOERR_DELETE
-    );
+    connection.execute_batch("CREATE TABLE t(x INTEGER PRIMARY KEY)").unwrap();
+    fixture.vfs.arm(FaultPlan::fail(Operation::Delete).on(FileKind::Journal));
+    assert_eq!(extended_code(insert(&connection, 1)), ffi::SQLITE_IOERR_DELETE);
     assert_eq!(fixture.vfs.fired(), 1);
 }
 
@@ -500,9 +406,7 @@ fn a_failed_sync_loses_the_pages_until_they_are_written_again() {
     // The commit that was told Ok at NORMAL; then the sync that should make it durable.
     synchronous(&connection, "NORMAL");
     insert(&connection, 2).unwrap();
-    fixture
-        .vfs
-        .arm(FaultPlan::fail_sync_dropping_pages().on(FileKind::Wal));
+    fixture.vfs.arm(FaultPlan::fail_sync_dropping_pages().on(FileKind::Wal));
     assert_eq!(sync_wal(&connection), ffi::SQLITE_IOERR_FSYNC);
     assert_eq!(fixture.vfs.fired(), 1);
 
@@ -513,20 +417,11 @@ fn a_failed_sync_loses_the_pages_until_they_are_written_again() {
     let probe = Probe::open(fixture.path()).unwrap();
     assert_eq!(probe.count("SELECT count(*) FROM t").unwrap(), 3);
     assert_eq!(fixture.survivors(), [1]);
-    assert!(
-        fixture
-            .vfs
-            .disk()
-            .pending()
-            .iter()
-            .all(|pending| pending.dropped)
-    );
+    assert!(fixture.vfs.disk().pending().iter().all(|pending| pending.dropped));
 
     // A checkpoint writes the rows into the database file, but the WAL that it cut comes back in a
     // power cut, and what is left of it is older. Only a sync of the cut WAL ends that.
-    connection
-        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-        .unwrap();
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     assert_eq!(fixture.survivors(), [1]);
     assert_eq!(sync_wal(&connection), ffi::SQLITE_OK);
     assert_eq!(fixture.survivors(), [1, 2, 3]);
@@ -544,10 +439,7 @@ fn a_lying_device_loses_everything() {
 
     fixture.vfs.lie_about_syncs(false);
     drop(connection);
-    assert!(
-        fixture.vfs.image_at_power_cut().files().is_empty(),
-        "the name is still pending"
-    );
+    assert!(fixture.vfs.image_at_power_cut().files().is_empty(), "the name is still pending");
     let reopened = fixture.open();
     insert(&reopened, 2).unwrap();
     assert_eq!(fixture.survivors(), [1, 2]);
@@ -562,16 +454,10 @@ fn marks_stand_where_they_were_made() {
     fixture.vfs.mark(7);
     assert_eq!(sync_wal(&connection), ffi::SQLITE_OK);
     let trace = fixture.vfs.stop_recording();
-    let mark = trace
-        .iter()
-        .position(|event| matches!(event, Event::Mark(7)))
-        .unwrap();
+    let mark = trace.iter().position(|event| matches!(event, Event::Mark(7))).unwrap();
     let before = Disk::after(&trace[..mark]).image_at_power_cut();
     assert!(fixture.rows_of(&before).is_empty());
-    assert_eq!(
-        fixture.rows_of(&Disk::after(&trace).image_at_power_cut()),
-        [1]
-    );
+    assert_eq!(fixture.rows_of(&Disk::after(&trace).image_at_power_cut()), [1]);
     assert!(fixture.vfs.trace().is_empty());
 }
 
@@ -585,25 +471,18 @@ fn connections_on_many_threads_leave_a_sound_image() {
             thread::spawn(move || {
                 let connection = fixture.connect();
                 connection.busy_timeout(crate::PATIENCE).unwrap();
-                connection
-                    .execute_batch("PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=5")
-                    .unwrap();
+                connection.execute_batch("PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=5").unwrap();
                 for number in 0..10 {
                     insert(&connection, thread * 10 + number).unwrap();
                 }
             })
         })
         .collect();
-    writers
-        .into_iter()
-        .for_each(|writer| writer.join().unwrap());
+    writers.into_iter().for_each(|writer| writer.join().unwrap());
     assert_eq!(fixture.survivors(), (0..40).collect::<Vec<_>>());
 }
 
 #[test]
 fn names_are_unique() {
-    assert_ne!(
-        FaultVfs::unique("same").name(),
-        FaultVfs::unique("same").name()
-    );
+    assert_ne!(FaultVfs::unique("same").name(), FaultVfs::unique("same").name());
 }

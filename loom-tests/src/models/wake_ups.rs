@@ -1,0 +1,190 @@
+//! No wake-up is lost: in the queue, in admission by count and by bytes, and in the answer slot. loom reports
+//! a caller that nobody wakes as a deadlock.
+
+use std::sync::Arc;
+
+use crate::bench::{Bench, groups_of, join};
+use crate::command::{Receipt, Write};
+use crate::explore::{Exploration, explore};
+use crate::parker::{block_on, poll_elsewhere};
+use crate::protocol::answer::slot;
+use crate::protocol::limits::QueueLimits;
+use crate::protocol::queue::{CommandQueue, Entrance};
+use crate::protocol::work::Answer;
+
+/// The future of an answer is polled by one task, then by another: the answer wakes the later one.
+#[test]
+fn an_answer_wakes_the_waker_of_the_last_poll() {
+    explore("an_answer_wakes_the_waker_of_the_last_poll", || {
+        let (responder, ticket) = slot::<Write>(true);
+        let engine = loom::thread::spawn(move || {
+            responder.answer(Answer::Done(Receipt { sequence: 1, seen: 0 }));
+        });
+        if poll_elsewhere(|context| ticket.poll_answer(context)).is_pending() {
+            assert!(matches!(block_on(|context| ticket.poll_answer(context)), Answer::Done(_)));
+        }
+        assert!(ticket.try_answer().is_none());
+        join(engine);
+    });
+}
+
+/// The same for the admission, and then for the answer with the waker left from before.
+#[test]
+fn an_admission_wakes_the_waker_of_the_last_poll() {
+    explore("an_admission_wakes_the_waker_of_the_last_poll", || {
+        let (responder, ticket) = slot::<Write>(false);
+        let engine = loom::thread::spawn(move || {
+            if let Some(waker) = responder.admit() {
+                waker.wake();
+            }
+            responder.answer(Answer::Failed("by itself"));
+        });
+        if poll_elsewhere(|context| ticket.poll_admitted(context)).is_pending() {
+            block_on(|context| ticket.poll_admitted(context));
+        }
+        assert!(matches!(block_on(|context| ticket.poll_answer(context)), Answer::Failed(_)));
+        join(engine);
+    });
+}
+
+/// An answer without an admission (a refusal) ends the wait for the admission, too.
+#[test]
+fn a_refusal_wakes_who_waits_for_admission() {
+    explore("a_refusal_wakes_who_waits_for_admission", || {
+        let (responder, ticket) = slot::<Write>(false);
+        let engine = loom::thread::spawn(move || drop(responder));
+        block_on(|context| ticket.poll_admitted(context));
+        assert!(matches!(ticket.try_answer(), Some(Answer::Unknown(_))), "a lost responder answers unknown");
+        join(engine);
+    });
+}
+
+/// The writer sleeps, falls asleep or is at work when the command comes, once and once again.
+#[test]
+fn a_command_wakes_the_writer() {
+    explore("a_command_wakes_the_writer", || {
+        let bench = Bench::new(2);
+        let writer = bench.spawn_writer(groups_of(2), &[]);
+        let other = bench.spawn(|bench| {
+            assert!(bench.send(Write::committed(3)).wait_after_a_move().is_done());
+        });
+        for id in [1, 2] {
+            assert!(bench.send(Write::committed(id)).wait_after_a_move().is_done());
+        }
+        join(other);
+        bench.close(writer);
+    });
+}
+
+/// Room in count or in bytes admits everyone who waits, in turn; each waits for its admission first, from
+/// two tasks.
+#[test]
+fn room_admits_everyone_who_waits() {
+    let mut exploration = Exploration::new("room_admits_everyone_who_waits");
+    for (case, commands, bytes, sizes) in [
+        ("one command", 1, 1_000, [1, 1, 1]),
+        ("ten bytes, each six", 9, 10, [6, 6, 6]),
+        ("ten bytes: one large, two small", 9, 10, [10, 5, 5]),
+    ] {
+        exploration.case(case, move || {
+            let bench = Bench::with_limits(commands, bytes);
+            let writer = bench.spawn_writer(groups_of(1), &[]);
+            let other = bench.spawn(move |bench| {
+                let sent = bench.send(Write::committed(3).of_bytes(sizes[2]));
+                sent.wait_admitted();
+                assert!(sent.wait().is_done());
+            });
+            let first = bench.send(Write::committed(1).of_bytes(sizes[0]));
+            let second = bench.send(Write::committed(2).of_bytes(sizes[1]));
+            second.poll_admitted_elsewhere();
+            second.wait_admitted();
+            assert!(first.is_admitted(), "the second did not overtake the first");
+            assert!(second.wait().is_done());
+            assert!(first.wait().is_done());
+            join(other);
+            bench.close(writer);
+        });
+    }
+    exploration.finish();
+}
+
+/// Two engine threads share a queue, as readers do: each piece of work wakes one of them, room admits the next,
+/// and the close wakes both.
+#[test]
+fn two_threads_that_share_a_queue_leave_nothing_behind() {
+    let mut exploration = Exploration::new("two_threads_that_share_a_queue_leave_nothing_behind");
+    for room in [1, 2] {
+        exploration.case(&format!("room for {room}"), move || {
+            let queue = Arc::new(CommandQueue::<Write>::new(QueueLimits { commands: room, bytes: 10 }));
+            let serve = |queue: &CommandQueue<Write>| {
+                while let Some(member) = queue.take_one() {
+                    member.responder.answer(Answer::Done(Receipt { sequence: 0, seen: member.bytes }));
+                }
+            };
+            let engines =
+                [queue.clone(), queue.clone()].map(|queue| loom::thread::spawn(move || serve(&queue)));
+            let tickets = [1u8, 2].map(|id| match queue.enter(Write::committed(id), None, Entrance::Wait) {
+                Ok(entered) => entered.ticket,
+                Err(refusal) => panic!("refused: {refusal:?}"),
+            });
+            for ticket in tickets {
+                assert!(matches!(block_on(|context| ticket.poll_answer(context)), Answer::Done(_)));
+            }
+            queue.close();
+            engines.into_iter().for_each(join);
+        });
+    }
+    exploration.finish();
+}
+
+/// An expiry or a leaving admits the next one while the engine threads sleep: one of them must hear of it.
+#[test]
+fn a_withdrawal_that_admits_the_next_wakes_an_engine_thread() {
+    let mut exploration = Exploration::new("a_withdrawal_that_admits_the_next_wakes_an_engine_thread");
+    for case in ["expire", "leave"] {
+        exploration.case(case, move || {
+            let bench = Bench::with_limits(2, 10);
+            let engine = bench.spawn(|bench| {
+                while let Some(member) = bench.queue.take_one() {
+                    member.responder.answer(Answer::Failed("served"));
+                }
+            });
+            let first = bench.send(Write::committed(1).of_bytes(6));
+            let second = bench.send_overdue(Write::committed(2).of_bytes(6));
+            let third = bench.send(Write::committed(3).of_bytes(4));
+            match case {
+                "expire" => drop(bench.queue.expire(crate::bench::over())),
+                _ => bench.queue.leave(second.number),
+            }
+            third.wait();
+            first.wait();
+            drop(second);
+            bench.queue.close();
+            join(engine);
+        });
+    }
+    exploration.finish();
+}
+
+/// A writer that wants to do its upkeep again soon goes to sleep and gets up by itself; a command that comes
+/// at that moment is taken.
+#[test]
+fn a_command_reaches_a_writer_whose_patience_ends() {
+    use crate::model_storage::{Fault, Step};
+    let mut exploration = Exploration::new("a_command_reaches_a_writer_whose_patience_ends");
+    for (case, script) in [
+        ("once", vec![(Step::Upkeep, 0, Fault::Impatient)]),
+        ("twice", vec![(Step::Upkeep, 0, Fault::Impatient), (Step::Upkeep, 1, Fault::Impatient)]),
+        ("stalled", vec![(Step::Upkeep, 0, Fault::Stalled)]),
+        ("stalled later", vec![(Step::Upkeep, 1, Fault::Stalled), (Step::Upkeep, 2, Fault::Stalled)]),
+    ] {
+        exploration.case(case, move || {
+            let bench = Bench::new(1);
+            let writer = bench.spawn_writer(groups_of(1), &script);
+            assert!(bench.send(Write::committed(1)).wait().is_done());
+            assert!(bench.send(Write::committed(2)).wait().is_done());
+            bench.close(writer);
+        });
+    }
+    exploration.finish();
+}

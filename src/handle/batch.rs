@@ -1,0 +1,56 @@
+//! Several statements that are applied all or none.
+
+use std::borrow::Cow;
+
+use super::params::IntoParams;
+use super::receipt::Receipt;
+use super::store::Store;
+use super::write::Write;
+use crate::error::WriteError;
+use crate::sqlite::writer::{StatementCall, WriteTask};
+
+/// Statements that are applied all or none, in order. Made by [`Store::batch`].
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = walwright::Store::temporary().wait()?;
+/// # store.execute("CREATE TABLE account (id INTEGER PRIMARY KEY, cents INTEGER CHECK (cents >= 0))", ()).wait()?;
+/// # store.execute("INSERT INTO account VALUES (1, 500), (2, 0)", ()).wait()?;
+/// let receipt = store
+///     .batch()
+///     .execute("UPDATE account SET cents = cents - ?1 WHERE id = 1", (100,))
+///     .execute("UPDATE account SET cents = cents + ?1 WHERE id = 2", (100,))
+///     .send()
+///     .wait()?;
+/// assert_eq!(receipt.rows_changed, 2);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a batch does nothing until it is sent"]
+pub struct Batch {
+    store: Store,
+    calls: Result<Vec<StatementCall>, WriteError>,
+}
+
+impl Batch {
+    pub(crate) fn new(store: Store) -> Self {
+        Self { store, calls: Ok(Vec::new()) }
+    }
+
+    /// Adds one statement. Rows that it returns are dropped.
+    ///
+    /// A parameter that cannot be stored makes the whole batch fail when it is sent.
+    pub fn execute(mut self, sql: impl Into<Cow<'static, str>>, params: impl IntoParams) -> Self {
+        self.calls = self.calls.and_then(|mut calls| {
+            calls.push(StatementCall { sql: sql.into(), params: params.into_params()?, wants_rows: false });
+            Ok(calls)
+        });
+        self
+    }
+
+    /// The write that carries the batch out. Its receipt counts the rows of all statements.
+    pub fn send(self) -> Write<Receipt> {
+        let task = self.calls.map(WriteTask::Batch);
+        self.store.write_task(task, |output| Ok(output.receipt))
+    }
+}

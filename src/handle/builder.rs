@@ -1,0 +1,219 @@
+//! How a store is to be opened, with the reason beside each default.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::open::{Open, Options, Place};
+use crate::migration::Migration;
+use crate::protocol::level::AckLevel;
+use crate::protocol::limits::{GroupLimits, QueueLimits};
+use crate::sqlite::plan::OpenPlan;
+use crate::sqlite::reader::ReadLimits;
+use crate::sqlite::writer::{WalLimits, WriteLimits, WriterLimits};
+use crate::sync::Arc;
+
+const KIB: usize = 1024;
+const MIB: usize = 1024 * KIB;
+
+/// Settings of a store that is about to be opened. Made by [`Store::builder`](crate::Store::builder) and
+/// [`Store::temporary`](crate::Store::temporary).
+///
+/// Limits of 0 count as 1: a queue that holds nothing would never move.
+#[derive(Clone)]
+#[must_use = "a builder does nothing until the store is opened"]
+pub struct StoreBuilder {
+    place: Place,
+    options: Options,
+}
+
+impl StoreBuilder {
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self::new(Place::At, path)
+    }
+
+    pub(crate) fn temporary() -> Self {
+        Self::new(Place::Temporary, PathBuf::new())
+    }
+
+    fn new(place: Place, path: PathBuf) -> Self {
+        let plan = OpenPlan {
+            path,
+            create: true,
+            create_parents: false,
+            vfs: None,
+            busy_budget: Duration::from_secs(5),
+            open_timeout: Duration::from_secs(30),
+            page_cache_bytes: 8 * MIB as u64,
+            require_wal: true,
+            application_id: None,
+            hook: None,
+            migrations: Vec::new(),
+        };
+        let writer = WriterLimits {
+            group: GroupLimits { commands: 256, bytes: MIB, time: Duration::from_millis(100) },
+            write: WriteLimits { run_limit: Duration::from_secs(30), result_bytes: 64 * MIB },
+            wal: WalLimits { soft_bytes: 4 * MIB as u64, hard_bytes: 64 * MIB as u64 },
+            least_read_age: Duration::from_secs(5),
+        };
+        let options = Options {
+            plan,
+            writer,
+            read: ReadLimits { greatest_age: Duration::from_secs(60), result_bytes: 64 * MIB },
+            readers: 4,
+            write_queue: QueueLimits { commands: 64 * KIB, bytes: 64 * MIB },
+            read_queue: QueueLimits { commands: 64 * KIB, bytes: 64 * MIB },
+            level: AckLevel::Durable,
+            largest_value: 16 * MIB,
+        };
+        Self { place, options }
+    }
+
+    /// Whether a missing file is created. Default: yes, with mode 0600.
+    pub fn create(mut self, create: bool) -> Self {
+        self.options.plan.create = create;
+        self
+    }
+
+    /// Whether missing parent folders are created. Default: no; a mistyped path should not become a new
+    /// store.
+    pub fn create_parents(mut self, create: bool) -> Self {
+        self.options.plan.create_parents = create;
+        self
+    }
+
+    /// Reader threads, each with its own connection. Default: 4, at least 1.
+    pub fn readers(mut self, readers: usize) -> Self {
+        self.options.readers = readers.max(1);
+        self
+    }
+
+    /// The acknowledgement level of writes that do not ask for one. Default: [`AckLevel::Durable`].
+    pub fn ack(mut self, level: AckLevel) -> Self {
+        self.options.level = level;
+        self
+    }
+
+    /// How many writes, of how many bytes together, may be admitted and not yet taken by the writer.
+    /// Further ones wait for room in fair order. Default: 65,536 commands and 64 MiB. A command's bytes are
+    /// those of its values and of an SQL text that is not `'static`, and half a KiB for itself.
+    pub fn write_queue(mut self, commands: usize, bytes: usize) -> Self {
+        self.options.write_queue = QueueLimits { commands: commands.max(1), bytes: bytes.max(1) };
+        self
+    }
+
+    /// The same for reads that wait for a reader. Default: 65,536 reads and 64 MiB.
+    pub fn read_queue(mut self, commands: usize, bytes: usize) -> Self {
+        self.options.read_queue = QueueLimits { commands: commands.max(1), bytes: bytes.max(1) };
+        self
+    }
+
+    /// How many commands, of how many bytes together, one transaction takes at most, and for how long it
+    /// takes further ones. A command larger than the limit gets a transaction of its own. Default: 256
+    /// commands, 1 MiB, 100 ms: beyond that a sync is shared by so many that sharing it with more gains
+    /// little, while everybody waits longer.
+    pub fn group(mut self, commands: usize, bytes: usize, time: Duration) -> Self {
+        self.options.writer.group = GroupLimits { commands: commands.max(1), bytes, time };
+        self
+    }
+
+    /// The largest text or blob that may be sent as a parameter, in bytes. Larger ones are refused before
+    /// they are queued. Default: 16 MiB. A command has to fit into the write queue besides.
+    pub fn largest_value(mut self, bytes: usize) -> Self {
+        self.options.largest_value = bytes;
+        self
+    }
+
+    /// How much memory the rows of one query, or of one RETURNING clause, may take, in bytes. Default:
+    /// 64 MiB.
+    pub fn largest_result(mut self, bytes: usize) -> Self {
+        self.options.read.result_bytes = bytes;
+        self.options.writer.write.result_bytes = bytes;
+        self
+    }
+
+    /// How long one write may run before it is ended and undone. Default: 30 s. SQL is ended at its next
+    /// step or statement; a closure that runs no SQL cannot be ended.
+    pub fn run_limit(mut self, limit: Duration) -> Self {
+        self.options.writer.write.run_limit = limit;
+        self
+    }
+
+    /// How old the snapshot of a read may become. Past `greatest` the read is ended. While the write-ahead
+    /// log is at its hard limit, reads older than `least` are ended too, so that writes can go on. Default:
+    /// 60 s and 5 s.
+    pub fn read_age(mut self, least: Duration, greatest: Duration) -> Self {
+        self.options.writer.least_read_age = least;
+        self.options.read.greatest_age = greatest;
+        self
+    }
+
+    /// The size of the write-ahead log, in bytes, at which the writer copies it into the file, and the size
+    /// at which writes wait until it could. Default: 4 MiB and 64 MiB. A short log is quick to copy and
+    /// quick to read through; the hard limit is what readers with old snapshots can make it grow to.
+    pub fn wal_limits(mut self, soft_bytes: u64, hard_bytes: u64) -> Self {
+        self.options.writer.wal = WalLimits { soft_bytes, hard_bytes: hard_bytes.max(soft_bytes) };
+        self
+    }
+
+    /// How long the writer waits for the lock of another program before the commands of a group are answered
+    /// [`WriteError::Busy`](crate::WriteError::Busy). Default: 5 s.
+    pub fn busy_budget(mut self, budget: Duration) -> Self {
+        self.options.plan.busy_budget = budget;
+        self
+    }
+
+    /// How long opening may wait for the locks of other programs. Default: 30 s.
+    pub fn open_timeout(mut self, timeout: Duration) -> Self {
+        self.options.plan.open_timeout = timeout;
+        self
+    }
+
+    /// Page cache of each connection, in bytes. Default: 8 MiB.
+    pub fn page_cache(mut self, bytes: u64) -> Self {
+        self.options.plan.page_cache_bytes = bytes;
+        self
+    }
+
+    /// The SQLite VFS to open the file with. Default: SQLite's own.
+    pub fn vfs(mut self, name: impl Into<String>) -> Self {
+        self.options.plan.vfs = Some(name.into());
+        self
+    }
+
+    /// The application id of the database: written into a new file, and another one is refused. Default:
+    /// not looked at.
+    pub fn application_id(mut self, id: i32) -> Self {
+        self.options.plan.application_id = Some(id);
+        self
+    }
+
+    /// The schema's migrations, in order; `PRAGMA user_version` counts those that were applied. A file
+    /// with a greater version is refused. Default: none, and the version is not looked at.
+    pub fn migrations(mut self, migrations: &[Migration]) -> Self {
+        self.options.plan.migrations = migrations.to_vec();
+        self
+    }
+
+    /// Runs on every connection before the engine's own settings, which win: functions, collations,
+    /// modules. It must leave no transaction open and keep nothing of the connection.
+    pub fn on_connection<F>(mut self, hook: F) -> Self
+    where
+        F: Fn(&rusqlite::Connection) -> rusqlite::Result<()> + Send + Sync + 'static,
+    {
+        self.options.plan.hook = Some(Arc::new(hook));
+        self
+    }
+
+    /// Accepts a file that cannot be switched to WAL mode, for instance on a filesystem without shared
+    /// memory. The store then works in rollback-journal mode and says so: every commit is durable, and
+    /// reads and writes wait for each other. Default: such a file is refused.
+    pub fn allow_degraded(mut self) -> Self {
+        self.options.plan.require_wal = false;
+        self
+    }
+
+    /// Opens the store: await it, or `wait()` for it. Nothing happens before.
+    pub fn open(self) -> Open {
+        Open::new(self.place, self.options)
+    }
+}

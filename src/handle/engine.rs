@@ -1,0 +1,86 @@
+//! What the handle and the engine's threads share.
+
+use std::time::{Duration, Instant};
+
+use super::close::Closers;
+use crate::board::Board;
+use crate::protocol::alarm::Alarm;
+use crate::protocol::limits::QueueLimits;
+use crate::protocol::queue::CommandQueue;
+use crate::sqlite::reader::{ReadCommand, ReadRoster};
+use crate::sqlite::session::{StopCheck, StopReason};
+use crate::sqlite::writer::WriteCommand;
+
+/// The shared middle: two queues, the clock, and what the threads tell.
+pub(crate) struct Engine {
+    pub(crate) writes: CommandQueue<WriteCommand>,
+    pub(crate) reads: CommandQueue<ReadCommand>,
+    pub(crate) alarm: Alarm,
+    pub(crate) board: Board,
+    pub(crate) roster: ReadRoster,
+    /// Ends the SQL that the writer runs.
+    pub(crate) write_stop: StopCheck,
+    pub(crate) closers: Closers,
+    /// The process that opened the store. A forked child has the memory but not the threads.
+    process: u32,
+}
+
+impl Engine {
+    pub(crate) fn new(writes: QueueLimits, reads: QueueLimits, readers: usize) -> Self {
+        Self {
+            writes: CommandQueue::new(writes),
+            reads: CommandQueue::new(reads),
+            alarm: Alarm::new(),
+            board: Board::default(),
+            roster: ReadRoster::new(readers),
+            write_stop: StopCheck::new(),
+            closers: Closers::new(),
+            process: std::process::id(),
+        }
+    }
+
+    /// Whether this process is a fork of the one that opened the store. Asked before any lock is touched:
+    /// a lock may have been held by a thread that the child does not have.
+    pub(crate) fn is_forked(&self) -> bool {
+        std::process::id() != self.process
+    }
+
+    /// Refuses new calls. What is admitted is still carried out. Never blocks.
+    pub(crate) fn close(&self) {
+        self.writes.close();
+        self.reads.close();
+    }
+
+    /// Closes, and after `limit` gives up what was not started by then.
+    pub(crate) fn close_within(&self, limit: Duration) {
+        self.close();
+        let at = Instant::now() + limit;
+        self.closers.abandon_at(at);
+        self.alarm.set(at);
+    }
+
+    /// What the alarm does: ends what has expired by `now`, and gives the next moment to look.
+    pub(crate) fn ring(&self, now: Instant) -> Option<Instant> {
+        if self.closers.must_abandon(now) {
+            self.writes.abandon();
+            self.reads.abandon();
+            self.roster.stop_all(StopReason::Closing);
+            if let Some(running) = self.write_stop.running() {
+                self.write_stop.stop(running, StopReason::Closing);
+            }
+        }
+        let closing = self.closers.expire(now, || self.still_running());
+        [self.writes.expire(now), self.reads.expire(now), closing].into_iter().flatten().min()
+    }
+
+    /// Names what keeps a close from ending.
+    fn still_running(&self) -> String {
+        let write = self.board.write_started.age();
+        let read = self.roster.oldest_snapshot();
+        match (write, read) {
+            (Some(age), _) => format!("a write (for {age:?})"),
+            (None, Some(age)) => format!("a read (for {age:?})"),
+            (None, None) => "the final checkpoint".to_owned(),
+        }
+    }
+}

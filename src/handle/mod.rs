@@ -1,0 +1,31 @@
+//! The handle: what programs call, and the requests on their way to the engine's threads.
+
+mod batch;
+mod blocking;
+mod builder;
+mod close;
+mod engine;
+mod latch;
+mod open;
+pub(crate) mod params;
+mod read;
+mod receipt;
+pub(crate) mod rows;
+mod stats;
+mod store;
+mod threads;
+mod write;
+
+pub(crate) use engine::Engine;
+
+pub use batch::Batch;
+pub use builder::StoreBuilder;
+pub use close::{Close, CloseFuture};
+pub use open::{Open, OpenFuture};
+pub use params::{IntoParams, InvalidValue, Params};
+pub use read::{Read, ReadFuture};
+pub use receipt::{Applied, Receipt};
+pub use rows::{ResultRow, ResultRows};
+pub use stats::{Stats, StoreState};
+pub use store::Store;
+pub use write::{Pending, Submit, Write, WriteFuture};

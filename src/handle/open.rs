@@ -1,0 +1,109 @@
+//! Opening a store, on a thread of its own.
+
+use std::future::{Future, IntoFuture};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use super::blocking::{self, MustNotWait};
+use super::latch::Latch;
+use super::store::Store;
+use super::threads;
+use crate::error::OpenError;
+use crate::protocol::level::AckLevel;
+use crate::protocol::limits::QueueLimits;
+use crate::sqlite::plan::OpenPlan;
+use crate::sqlite::reader::ReadLimits;
+use crate::sqlite::writer::WriterLimits;
+use crate::sync::Arc;
+
+/// Where the file is.
+#[derive(Clone)]
+pub(crate) enum Place {
+    At,
+    Temporary,
+}
+
+/// Everything that a builder settles.
+#[derive(Clone)]
+pub(crate) struct Options {
+    pub(crate) plan: OpenPlan,
+    pub(crate) writer: WriterLimits,
+    pub(crate) read: ReadLimits,
+    pub(crate) readers: usize,
+    pub(crate) write_queue: QueueLimits,
+    pub(crate) read_queue: QueueLimits,
+    pub(crate) level: AckLevel,
+    pub(crate) largest_value: usize,
+}
+
+/// A store about to be opened: await it, or [`wait`](Self::wait) for it.
+#[must_use = "a store is not opened until this is awaited or waited for"]
+pub struct Open {
+    place: Place,
+    options: Options,
+}
+
+impl Open {
+    pub(crate) fn new(place: Place, options: Options) -> Self {
+        Self { place, options }
+    }
+
+    /// Opens the store and blocks the thread until it is open.
+    ///
+    /// # Errors
+    /// Those of awaiting it, and [`OpenError::WouldBlock`] on a thread that must not wait: one that drives
+    /// tasks of tokio, or one of a store's own.
+    pub fn wait(self) -> Result<Store, OpenError> {
+        match blocking::may_wait() {
+            Ok(()) => blocking::block_on(self.into_future()),
+            Err(MustNotWait::EngineThread | MustNotWait::RuntimeThread) => {
+                Err(OpenError::WouldBlock { path: self.options.plan.path })
+            }
+        }
+    }
+}
+
+impl IntoFuture for Open {
+    type Output = Result<Store, OpenError>;
+    type IntoFuture = OpenFuture;
+
+    fn into_future(self) -> OpenFuture {
+        OpenFuture(Opening::Unsent(Box::new(self)))
+    }
+}
+
+/// The future of an [`Open`]. Dropped before it is ready, it closes the store again.
+pub struct OpenFuture(Opening);
+
+enum Opening {
+    Unsent(Box<Open>),
+    Started(Arc<Latch<Result<Store, OpenError>>>),
+    Over,
+}
+
+impl Future for OpenFuture {
+    type Output = Result<Store, OpenError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Opening::Unsent(_) = self.0
+            && let Opening::Unsent(open) = std::mem::replace(&mut self.0, Opening::Over)
+        {
+            let latch = Arc::new(Latch::new());
+            threads::start(open.place, open.options, latch.clone())?;
+            self.0 = Opening::Started(latch);
+        }
+        // Otherwise it was polled after it was ready, which no caller may do: pending for ever.
+        let Opening::Started(latch) = &self.0 else { return Poll::Pending };
+        match latch.poll_take(context) {
+            Poll::Ready(result) => {
+                self.0 = Opening::Over;
+                Poll::Ready(result)
+            }
+            Poll::Pending if blocking::is_engine_thread() => {
+                Poll::Ready(Err(OpenError::WouldBlock { path: PathBuf::new() }))
+            }
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! The parameters of a statement command, as values that travel to the writer.
+
+use std::error::Error;
+use std::fmt;
+
+use rusqlite::ToSql;
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+
+/// The parameters of a statement: by position (`?1`, `?`) or by name (`:name`, `@name`, `$name`).
+///
+/// Made from what [`IntoParams`] takes: a tuple, an array, a `Vec`, `rusqlite::params![]`,
+/// `rusqlite::named_params!{}`, or one of the functions here.
+#[derive(Clone, Default, PartialEq)]
+pub struct Params {
+    values: Vec<Value>,
+    /// As many as values, or none when they go by position.
+    names: Vec<String>,
+}
+
+impl Params {
+    /// Parameters by position, the first for `?1`.
+    pub fn positional<I>(values: I) -> Result<Self, InvalidValue>
+    where
+        I: IntoIterator,
+        I::Item: ToSql,
+    {
+        let mut params = Self::default();
+        for value in values {
+            params.push(None, &value)?;
+        }
+        Ok(params)
+    }
+
+    /// Parameters by name. A name without `:`, `@` or `$` before it means `:name`.
+    ///
+    /// All parameters of the statement have to be given.
+    pub fn named<I, N, V>(values: I) -> Result<Self, InvalidValue>
+    where
+        I: IntoIterator<Item = (N, V)>,
+        N: Into<String>,
+        V: ToSql,
+    {
+        let mut params = Self::default();
+        for (name, value) in values {
+            params.push(Some(name.into()), &value)?;
+        }
+        Ok(params)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The memory that the values and names take, in bytes; about right, for the limits of queues.
+    pub fn bytes(&self) -> usize {
+        let values: usize =
+            self.values.iter().map(|value| size_of::<Value>() + value_bytes(value.into())).sum();
+        let names: usize = self.names.iter().map(|name| size_of::<String>() + name.len()).sum();
+        values + names
+    }
+
+    /// The size of the largest text or BLOB among the values, in bytes.
+    pub fn largest_value(&self) -> usize {
+        self.values.iter().map(|value| value_bytes(value.into())).max().unwrap_or(0)
+    }
+
+    /// Binds each value. Fails if the statement has another number of parameters or other names.
+    pub(crate) fn bind(&self, statement: &mut rusqlite::Statement<'_>) -> rusqlite::Result<()> {
+        let expected = statement.parameter_count();
+        if self.names.is_empty() {
+            if self.values.len() != expected {
+                return Err(rusqlite::Error::InvalidParameterCount(self.values.len(), expected));
+            }
+            for (at, value) in self.values.iter().enumerate() {
+                statement.raw_bind_parameter(at + 1, value)?;
+            }
+            return Ok(());
+        }
+        let mut given = vec![false; expected];
+        for (name, value) in self.names.iter().zip(&self.values) {
+            let missing = || rusqlite::Error::InvalidParameterName(name.clone());
+            let at = statement.parameter_index(&prefixed(name))?.ok_or_else(missing)?;
+            statement.raw_bind_parameter(at, value)?;
+            if let Some(given) = given.get_mut(at - 1) {
+                *given = true;
+            }
+        }
+        // SQLite takes NULL for a parameter that was not bound.
+        match given.iter().filter(|given| **given).count() {
+            all if all == expected => Ok(()),
+            some => Err(rusqlite::Error::InvalidParameterCount(some, expected)),
+        }
+    }
+
+    fn push<T: ToSql + ?Sized>(&mut self, name: Option<String>, value: &T) -> Result<(), InvalidValue> {
+        match to_value(value) {
+            Ok(value) => {
+                self.values.push(value);
+                self.names.extend(name);
+                Ok(())
+            }
+            Err(reason) => Err(InvalidValue { position: self.values.len() + 1, name, reason }),
+        }
+    }
+}
+
+impl fmt::Debug for Params {
+    // Hand-written: values stay out of logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Params")
+            .field("count", &self.values.len())
+            .field("names", &self.names)
+            .field("bytes", &self.bytes())
+            .finish()
+    }
+}
+
+fn prefixed(name: &str) -> String {
+    if name.starts_with([':', '@', '$']) { name.to_owned() } else { format!(":{name}") }
+}
+
+/// What a text or BLOB holds, in bytes; other values are part of their `Value`.
+pub(super) fn value_bytes(value: ValueRef<'_>) -> usize {
+    match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len(),
+        _ => 0,
+    }
+}
+
+fn to_value<T: ToSql + ?Sized>(value: &T) -> Result<Value, String> {
+    let value = match value.to_sql() {
+        Ok(ToSqlOutput::Owned(value)) => value,
+        Ok(ToSqlOutput::Borrowed(value)) => {
+            Value::try_from(value).map_err(|_| "the text is not UTF-8".to_owned())?
+        }
+        Ok(_) => return Err("it is not a plain value".to_owned()),
+        // The cause may repeat the value.
+        Err(_) => return Err("it does not fit any type of SQLite".to_owned()),
+    };
+    match value {
+        Value::Real(real) if real.is_nan() => Err("SQLite would store NULL for a NaN".to_owned()),
+        value => Ok(value),
+    }
+}
+
+/// A parameter that SQLite could not store as it is.
+///
+/// NaN is refused, because SQLite stores NULL for it; infinities and -0.0 are stored. Integers beyond the
+/// range of `i64` are refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidValue {
+    /// Its place among the parameters, from 1.
+    pub position: usize,
+    /// Its name, if the parameters have names.
+    pub name: Option<String>,
+    /// Why it cannot be stored.
+    pub reason: String,
+}
+
+impl fmt::Display for InvalidValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "parameter {name} cannot be stored: {}", self.reason),
+            None => write!(f, "parameter {} cannot be stored: {}", self.position, self.reason),
+        }
+    }
+}
+
+impl Error for InvalidValue {}
+
+/// What can be given as the parameters of a statement.
+///
+/// `()` and `[]` for none, tuples of up to 12 values of any types, arrays of up to 32 values and a `Vec` of
+/// one type, `rusqlite::params![]`, `rusqlite::named_params!{}`, and [`Params`].
+pub trait IntoParams {
+    /// Copies the values. Fails for a value that SQLite could not store as it is.
+    fn into_params(self) -> Result<Params, InvalidValue>;
+}
+
+impl IntoParams for Params {
+    fn into_params(self) -> Result<Params, InvalidValue> {
+        Ok(self)
+    }
+}
+
+impl IntoParams for () {
+    fn into_params(self) -> Result<Params, InvalidValue> {
+        Ok(Params::default())
+    }
+}
+
+// One type for the empty array, so that `[]` needs no annotation.
+impl IntoParams for [&dyn ToSql; 0] {
+    fn into_params(self) -> Result<Params, InvalidValue> {
+        Ok(Params::default())
+    }
+}
+
+impl<T: ToSql> IntoParams for Vec<T> {
+    fn into_params(self) -> Result<Params, InvalidValue> {
+        Params::positional(self)
+    }
+}
+
+impl IntoParams for &[&dyn ToSql] {
+    fn into_params(self) -> Result<Params, InvalidValue> {
+        Params::positional(self)
+    }
+}
+
+impl IntoParams for &[(&str, &dyn ToSql)] {
+    fn into_params(self) -> Result<Params, InvalidValue> {
+        Params::named(self.iter().map(|(name, value)| (*name, *value)))
+    }
+}
+
+macro_rules! arrays {
+    ($($length:literal)+) => {$(
+        impl<T: ToSql> IntoParams for [T; $length] {
+            fn into_params(self) -> Result<Params, InvalidValue> {
+                Params::positional(self)
+            }
+        }
+        impl<T: ToSql> IntoParams for &[T; $length] {
+            fn into_params(self) -> Result<Params, InvalidValue> {
+                Params::positional(self)
+            }
+        }
+    )+};
+}
+
+arrays!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
+
+macro_rules! tuples {
+    ($($type:ident)+) => {
+        impl<$($type: ToSql),+> IntoParams for ($($type,)+) {
+            #[expect(non_snake_case, reason = "the values take the names of their types")]
+            fn into_params(self) -> Result<Params, InvalidValue> {
+                let ($($type,)+) = self;
+                let mut params = Params::default();
+                $(params.push(None, &$type)?;)+
+                Ok(params)
+            }
+        }
+    };
+}
+
+tuples!(A);
+tuples!(A B);
+tuples!(A B C);
+tuples!(A B C D);
+tuples!(A B C D E);
+tuples!(A B C D E F);
+tuples!(A B C D E F G);
+tuples!(A B C D E F G H);
+tuples!(A B C D E F G H I);
+tuples!(A B C D E F G H I J);
+tuples!(A B C D E F G H I J K);
+tuples!(A B C D E F G H I J K L);
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::{Connection, named_params, params};
+
+    use super::*;
+
+    fn count(given: impl IntoParams) -> usize {
+        given.into_params().unwrap().len()
+    }
+
+    #[test]
+    fn takes_what_rusqlite_takes() {
+        assert_eq!(count(()), 0);
+        assert_eq!(count([]), 0);
+        assert_eq!(count((1,)), 1);
+        assert_eq!(count((1, "x")), 2);
+        assert_eq!(count((1, "x", 2.5, None::<i64>, vec![1_u8], true, 7, 8, 9, 10, 11, 12)), 12);
+        assert_eq!(count(["a", "b", "c"]), 3);
+        let pair = &["a", "b"];
+        assert_eq!(count(pair), 2);
+        assert_eq!(count(vec![1_i64, 2]), 2);
+        assert_eq!(count(params![1, "x", [1_u8, 2].as_slice()]), 3);
+        assert_eq!(count(named_params! {":a": 1, ":b": "x"}), 2);
+    }
+
+    #[test]
+    fn values_arrive_byte_for_byte_or_are_refused() {
+        let connection = Connection::open_in_memory().unwrap();
+        let values = Params::positional([
+            Value::Text("ab\0cd".into()),
+            Value::Text(String::new()),
+            Value::Blob(vec![]),
+            Value::Real(f64::INFINITY),
+            Value::Real(-0.0),
+            Value::Integer(i64::MIN),
+            Value::Null,
+        ])
+        .unwrap();
+        let mut statement = connection.prepare("SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7").unwrap();
+        values.bind(&mut statement).unwrap();
+        let mut rows = statement.raw_query();
+        let row = rows.next().unwrap().unwrap();
+        for (at, value) in values.values.iter().enumerate() {
+            assert_eq!(&row.get::<_, Value>(at).unwrap(), value);
+        }
+
+        let refused = (1, f64::NAN).into_params().unwrap_err();
+        assert_eq!((refused.position, refused.name.as_deref()), (2, None));
+        let refused = named_params! {":x": f32::NAN}.into_params().unwrap_err();
+        assert_eq!(refused.name.as_deref(), Some(":x"));
+        struct Huge;
+        impl ToSql for Huge {
+            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+                let error = i64::try_from(u64::MAX).unwrap_err();
+                Err(rusqlite::Error::ToSqlConversionFailure(error.into()))
+            }
+        }
+        assert_eq!([Huge].into_params().unwrap_err().position, 1);
+        let bad = ToSqlOutput::Borrowed(ValueRef::Text(&[0xff]));
+        assert!([bad].into_params().unwrap_err().to_string().contains("UTF-8"));
+    }
+
+    #[test]
+    fn every_parameter_must_be_given() {
+        let connection = Connection::open_in_memory().unwrap();
+        let mut statement = connection.prepare("SELECT :a, :b").unwrap();
+        let bind = |given: &[(&str, &dyn ToSql)], statement: &mut rusqlite::Statement<'_>| {
+            given.into_params().unwrap().bind(statement)
+        };
+        bind(&[("b", &1), (":a", &2)], &mut statement).unwrap();
+        assert!(matches!(
+            bind(&[("a", &1)], &mut statement),
+            Err(rusqlite::Error::InvalidParameterCount(1, 2))
+        ));
+        assert!(matches!(
+            bind(&[("a", &1), ("c", &1)], &mut statement),
+            Err(rusqlite::Error::InvalidParameterName(_))
+        ));
+        assert!((1,).into_params().unwrap().bind(&mut statement).is_err());
+        assert!((1, 2, 3).into_params().unwrap().bind(&mut statement).is_err());
+    }
+
+    #[test]
+    fn counts_its_memory_and_shows_no_values() {
+        let params = ("secret", vec![0_u8; 1000], 1).into_params().unwrap();
+        assert_eq!(params.largest_value(), 1000);
+        assert_eq!(params.bytes(), 1006 + 3 * size_of::<Value>());
+        assert!(!format!("{params:?}").contains("secret"));
+    }
+}

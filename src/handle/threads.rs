@@ -1,0 +1,141 @@
+//! The engine's threads: the writer, the readers, the alarm; how they start and how they end.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::blocking;
+use super::engine::Engine;
+use super::latch::Latch;
+use super::open::{Options, Place};
+use super::store::Store;
+use crate::error::{CloseError, OpenError};
+use crate::protocol::writer_loop::panic_message;
+use crate::sqlite::reader::Reader;
+use crate::sqlite::writer::Writer;
+use crate::sync::{Arc, thread};
+
+type OpenLatch = Latch<Result<Store, OpenError>>;
+
+/// Starts the writer's thread, which opens the file and answers through `opened`.
+pub(crate) fn start(place: Place, options: Options, opened: Arc<OpenLatch>) -> Result<(), OpenError> {
+    let path = options.plan.path.clone();
+    spawn("walwright-write", move || writer_thread(place, options, opened))
+        .map(drop)
+        .map_err(no_thread(&path))
+}
+
+fn writer_thread(place: Place, options: Options, opened: Arc<OpenLatch>) {
+    let path = options.plan.path.clone();
+    // Unwind safe: what the panic left is dropped.
+    let started = catch_unwind(AssertUnwindSafe(|| Running::start(place, options)));
+    let started = started.unwrap_or_else(|payload| {
+        Err(OpenError::Panicked { path, message: panic_message(payload.as_ref()).to_owned() })
+    });
+    match started {
+        Ok((running, store)) => {
+            opened.set(Ok(store));
+            // If nobody waits for the store any more, it closes with this.
+            drop(opened);
+            running.run();
+        }
+        Err(error) => opened.set(Err(error)),
+    }
+}
+
+/// Everything that runs, on the writer's thread.
+struct Running {
+    engine: Arc<Engine>,
+    writer: Writer,
+    threads: Vec<thread::JoinHandle<()>>,
+    // Removed last, on this thread: removing a folder may block.
+    folder: Option<TempDir>,
+}
+
+impl Running {
+    fn start(place: Place, mut options: Options) -> Result<(Self, Store), OpenError> {
+        let folder = match place {
+            Place::At => None,
+            Place::Temporary => {
+                let folder = tempfile::Builder::new().prefix("walwright-").tempdir();
+                let folder = folder.map_err(|source| {
+                    OpenError::from_io(&std::env::temp_dir(), "creating a temporary folder", source)
+                })?;
+                options.plan.path = folder.path().join("store.db");
+                Some(folder)
+            }
+        };
+        let engine = Arc::new(Engine::new(options.write_queue, options.read_queue, options.readers));
+        let (writer, settings) = Writer::open(&options.plan, options.writer, engine.clone())?;
+        let mut running = Self { engine: engine.clone(), writer, threads: Vec::new(), folder };
+        match running.start_others(options.clone(), &settings.path) {
+            Ok(()) => Ok((running, Store::new(engine, settings, options.level, options.largest_value))),
+            Err(error) => {
+                engine.close();
+                let _ = running.finish();
+                Err(error)
+            }
+        }
+    }
+
+    fn start_others(&mut self, options: Options, path: &Path) -> Result<(), OpenError> {
+        let plan = Arc::new(options.plan);
+        for seat in self.engine.roster.seats().to_vec() {
+            let reader = Reader::open(plan.clone(), path.to_owned(), options.read, seat)?;
+            let engine = self.engine.clone();
+            let serve = move || reader.serve(&engine.reads, &engine.board);
+            self.threads.push(spawn("walwright-read", serve).map_err(no_thread(path))?);
+        }
+        let engine = self.engine.clone();
+        let ring = move || engine.alarm.run(|now| engine.ring(now));
+        self.threads.push(spawn("walwright-alarm", ring).map_err(no_thread(path))?);
+        Ok(())
+    }
+
+    fn run(mut self) {
+        if let Err(reason) = self.writer.run() {
+            if let Some(failure) = reason.failure() {
+                self.engine.board.set_failure(failure.clone());
+                tracing::error!(%failure, "the store has stopped; reads go on");
+            }
+            // Reads go on until the store is closed.
+            self.engine.writes.wait_until_closing();
+        }
+        let engine = self.engine.clone();
+        let result = self.finish();
+        engine.board.set_closed();
+        engine.closers.finish(result);
+    }
+
+    /// Ends the readers, then the alarm, then the writer.
+    fn finish(self) -> Result<(), CloseError> {
+        let Self { engine, writer, mut threads, folder } = self;
+        engine.reads.close();
+        let readers = engine.roster.seats().len().min(threads.len());
+        for reader in threads.drain(..readers) {
+            // A reader that panicked outside of any read has nothing left to release.
+            let _ = reader.join();
+        }
+        let result = writer.close();
+        engine.alarm.finish();
+        for alarm in threads {
+            let _ = alarm.join();
+        }
+        drop(folder);
+        result
+    }
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<thread::JoinHandle<()>> {
+    thread::Builder::new().name(name.to_owned()).spawn(move || {
+        blocking::enter_engine_thread();
+        run();
+    })
+}
+
+fn no_thread(path: &Path) -> impl FnOnce(io::Error) -> OpenError {
+    let path: PathBuf = path.to_owned();
+    move |source| OpenError::from_io(&path, "starting a thread", source)
+}

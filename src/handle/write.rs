@@ -1,0 +1,316 @@
+//! A write on its way: the request, its submission, and the wait for its answer.
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use super::blocking::{self, MustNotWait};
+use super::store::Store;
+use crate::error::WriteError;
+use crate::protocol::answer::Ticket;
+use crate::protocol::level::AckLevel;
+use crate::protocol::queue::{Entered, Entrance};
+use crate::protocol::work::{Answer, Refusal};
+use crate::sqlite::reason::Reason;
+use crate::sqlite::writer::{WriteCommand, WriteOutput};
+
+/// Makes the caller's result of what the writer gave.
+pub(crate) type Extract<T> = fn(WriteOutput) -> Result<T, WriteError>;
+
+/// A write that was not sent yet. Await it, [`wait`](Self::wait) for it, or [`submit`](Self::submit) it.
+///
+/// Nothing happens before that. Once it is admitted to the queue nothing but its deadline withdraws it:
+/// dropping the future does not.
+#[must_use = "a write does nothing until it is awaited, waited for or submitted"]
+pub struct Write<T> {
+    store: Store,
+    command: Result<WriteCommand, WriteError>,
+    deadline: Option<Duration>,
+    extract: Extract<T>,
+}
+
+impl<T> Write<T> {
+    pub(crate) fn new(store: Store, command: Result<WriteCommand, WriteError>, extract: Extract<T>) -> Self {
+        Self { store, command, deadline: None, extract }
+    }
+
+    /// When to be answered. Default: that of the builder, which is [`AckLevel::Durable`] unless it was set.
+    ///
+    /// A write that deletes is answered at [`AckLevel::Durable`] whatever is asked for here.
+    pub fn ack(mut self, level: AckLevel) -> Self {
+        if let Ok(command) = &mut self.command {
+            command.level = level;
+        }
+        self
+    }
+
+    /// Withdraws the write if it has not been started within this time of being sent, waiting for room
+    /// included. It is answered [`WriteError::Expired`] at that moment, and is not carried out later. A
+    /// write that has started gets the answer of its group, however late. Default: no deadline.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// Declares memory that the write holds and that cannot be counted from outside, in bytes: what a
+    /// closure has captured on the heap. It counts against the limits of queue and group.
+    pub fn bytes(mut self, bytes: usize) -> Self {
+        if let Ok(command) = &mut self.command {
+            command.add_bytes(bytes);
+        }
+        self
+    }
+
+    /// Sends the write without waiting for its answer: the future is ready once the write is admitted. It
+    /// waits while the queue is full, first come first served.
+    pub fn submit(self) -> Submit<T> {
+        let extract = self.extract;
+        Submit { sending: Sending::Unsent(self), extract }
+    }
+
+    /// Sends the write if there is room now and nobody waits for some.
+    ///
+    /// # Errors
+    /// [`WriteError::Overloaded`] if not, and everything that refuses a write before it is queued. Nothing
+    /// is on disk after any of them.
+    pub fn try_submit(self) -> Result<Pending<T>, WriteError> {
+        let extract = self.extract;
+        let entered = self.enter(Entrance::Try)?.1;
+        Ok(Pending { ticket: entered.ticket, extract })
+    }
+
+    /// Sends the write and blocks the thread until it is answered.
+    ///
+    /// # Errors
+    /// Those of awaiting it, and [`WriteError::Reentrant`] inside a store's closure or
+    /// [`WriteError::WouldBlockRuntime`] on a thread that drives tasks of tokio; then it was not sent. In
+    /// `spawn_blocking` and `block_in_place` waiting is fine. Other runtimes are not noticed.
+    pub fn wait(self) -> Result<T, WriteError> {
+        blocking::may_wait().map_err(|reason| cannot_wait(reason, false))?;
+        blocking::block_on(self.into_future())
+    }
+
+    fn enter(self, entrance: Entrance) -> Result<(Store, Entered<WriteCommand>), WriteError> {
+        let engine = self.store.engine();
+        // First of all: a forked child must touch no lock.
+        if engine.is_forked() {
+            return Err(WriteError::Forked);
+        }
+        let command = self.command?;
+        if blocking::is_engine_thread() {
+            return Err(WriteError::Reentrant { admitted: false });
+        }
+        let limit = self.store.largest_value();
+        let size = command.largest_value();
+        if size > limit {
+            return Err(WriteError::TooLarge { size, limit });
+        }
+        let deadline = self.deadline.and_then(|deadline| Instant::now().checked_add(deadline));
+        let entered = engine.writes.enter(command, deadline, entrance).map_err(refused)?;
+        if let Some(deadline) = deadline {
+            engine.alarm.set(deadline);
+        }
+        Ok((self.store, entered))
+    }
+}
+
+impl<T> IntoFuture for Write<T> {
+    type Output = Result<T, WriteError>;
+    type IntoFuture = WriteFuture<T>;
+
+    fn into_future(self) -> WriteFuture<T> {
+        let extract = self.extract;
+        WriteFuture { sending: Sending::Unsent(self), extract }
+    }
+}
+
+/// The future of a [`Write`]: sends it at the first poll and waits for the answer.
+///
+/// Dropped before the write is admitted, it takes the write back: nothing has happened. Dropped later, the
+/// write is carried out all the same.
+pub struct WriteFuture<T> {
+    sending: Sending<T>,
+    extract: Extract<T>,
+}
+
+/// The future of [`Write::submit`]: ready once the write is admitted.
+///
+/// Dropped before that, it takes the write back: nothing has happened.
+#[must_use = "a write that is submitted has to be polled until it is admitted"]
+pub struct Submit<T> {
+    sending: Sending<T>,
+    extract: Extract<T>,
+}
+
+/// A write that is admitted: it is carried out whatever becomes of this, unless its deadline passes before
+/// it starts. Await it or [`wait`](Self::wait) for its answer.
+#[must_use = "the write is admitted, but only awaiting or waiting tells what became of it"]
+pub struct Pending<T> {
+    ticket: Ticket<WriteCommand>,
+    extract: Extract<T>,
+}
+
+/// A write between the caller and the queue.
+enum Sending<T> {
+    Unsent(Write<T>),
+    Sent(InLine),
+    /// The answer was given, or the write was refused.
+    Over,
+}
+
+/// A place in the line, given back if the write was not admitted when this is dropped.
+struct InLine {
+    /// Keeps the store open until the write is admitted.
+    store: Store,
+    entered: Option<Entered<WriteCommand>>,
+}
+
+impl<T> Sending<T> {
+    /// The write's ticket. At the first call puts the write in the line.
+    fn ticket(&mut self) -> Result<Option<&Ticket<WriteCommand>>, WriteError> {
+        if let Self::Unsent(_) = self
+            && let Self::Unsent(write) = std::mem::replace(self, Self::Over)
+        {
+            let (store, entered) = write.enter(Entrance::Wait)?;
+            *self = Self::Sent(InLine { store, entered: Some(entered) });
+        }
+        Ok(match self {
+            Self::Sent(InLine { entered: Some(entered), .. }) => Some(&entered.ticket),
+            _ => None,
+        })
+    }
+
+    /// Takes the ticket of a write that is admitted or answered.
+    fn finish(&mut self) -> Option<Ticket<WriteCommand>> {
+        match std::mem::replace(self, Self::Over) {
+            Self::Sent(mut in_line) => in_line.entered.take().map(|entered| entered.ticket),
+            _ => None,
+        }
+    }
+}
+
+impl Drop for InLine {
+    fn drop(&mut self) {
+        if let Some(entered) = &self.entered
+            && !self.store.engine().is_forked()
+        {
+            self.store.engine().writes.leave(entered.number);
+        }
+    }
+}
+
+// Nothing in these futures is pinned: commands and tickets may move.
+impl<T> Unpin for WriteFuture<T> {}
+impl<T> Unpin for Submit<T> {}
+
+impl<T> Future for WriteFuture<T> {
+    type Output = Result<T, WriteError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        // Without a ticket it was polled after it was ready, which no caller may do: pending for ever.
+        let extract = self.extract;
+        let Some(ticket) = self.sending.ticket()? else { return Poll::Pending };
+        let result = ready!(poll_answer(ticket, context, extract));
+        self.sending.finish();
+        Poll::Ready(result)
+    }
+}
+
+impl<T> Future for Submit<T> {
+    type Output = Result<Pending<T>, WriteError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(ticket) = self.sending.ticket()? else { return Poll::Pending };
+        if ticket.poll_admitted(context).is_pending() {
+            return if blocking::is_engine_thread() {
+                Poll::Ready(Err(WriteError::Reentrant { admitted: false }))
+            } else {
+                Poll::Pending
+            };
+        }
+        match self.sending.finish() {
+            // Refused while it waited for room: that is the answer to the submission.
+            Some(ticket) => Poll::Ready(match ticket.try_refusal() {
+                Some(refusal) => Err(refused(refusal)),
+                None => Ok(Pending { ticket, extract: self.extract }),
+            }),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<T> Future for Pending<T> {
+    type Output = Result<T, WriteError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        poll_answer(&self.ticket, context, self.extract)
+    }
+}
+
+impl<T> Pending<T> {
+    /// Blocks the thread until the write is answered.
+    ///
+    /// # Errors
+    /// Those of awaiting it, and [`WriteError::Reentrant`] or [`WriteError::WouldBlockRuntime`] where
+    /// waiting is not possible: the write is carried out, only its answer is lost.
+    pub fn wait(self) -> Result<T, WriteError> {
+        if let Some(answer) = self.ticket.try_answer() {
+            return settle(answer, self.extract);
+        }
+        blocking::may_wait().map_err(|reason| cannot_wait(reason, true))?;
+        blocking::block_on(self)
+    }
+}
+
+fn poll_answer<T>(
+    ticket: &Ticket<WriteCommand>,
+    context: &mut Context<'_>,
+    extract: Extract<T>,
+) -> Poll<Result<T, WriteError>> {
+    match ticket.poll_answer(context) {
+        Poll::Ready(answer) => Poll::Ready(settle(answer, extract)),
+        // Waiting here would wait for the very closure that waits.
+        Poll::Pending if blocking::is_engine_thread() => {
+            Poll::Ready(Err(WriteError::Reentrant { admitted: true }))
+        }
+        Poll::Pending => Poll::Pending,
+    }
+}
+
+fn settle<T>(answer: Answer<WriteCommand>, extract: Extract<T>) -> Result<T, WriteError> {
+    match answer {
+        Answer::Done(output) => extract(output),
+        Answer::Failed(error) => Err(error),
+        Answer::NotStarted(refusal) => Err(refused(refusal)),
+        Answer::Unknown(reason) => Err(match reason {
+            Reason::Failure(failure) => WriteError::Unknown(failure),
+            Reason::Begin(error) => WriteError::Begin(error),
+        }),
+    }
+}
+
+fn refused(refusal: Refusal<Reason>) -> WriteError {
+    match refusal {
+        Refusal::Overloaded => WriteError::Overloaded,
+        Refusal::TooLarge { bytes, limit } => WriteError::TooLarge { size: bytes, limit },
+        Refusal::Expired => WriteError::Expired,
+        Refusal::Closed => WriteError::Closed,
+        Refusal::Stopped(Reason::Failure(failure)) => WriteError::Stopped(failure),
+        Refusal::Stopped(Reason::Begin(error)) | Refusal::Begin(Reason::Begin(error)) => {
+            if error.code() == rusqlite::ffi::SQLITE_BUSY {
+                WriteError::Busy(error)
+            } else {
+                WriteError::Begin(error)
+            }
+        }
+        Refusal::Begin(Reason::Failure(failure)) => WriteError::Stopped(failure),
+    }
+}
+
+fn cannot_wait(reason: MustNotWait, admitted: bool) -> WriteError {
+    match reason {
+        MustNotWait::EngineThread => WriteError::Reentrant { admitted },
+        MustNotWait::RuntimeThread => WriteError::WouldBlockRuntime { admitted },
+    }
+}

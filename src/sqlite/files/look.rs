@@ -1,0 +1,104 @@
+//! A look at a database that changes nothing.
+//!
+//! It goes through SQLite's own read-only connection: a descriptor of our own would, when closed, drop the
+//! locks that other connections of this process hold on the file.
+
+use std::path::Path;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, ffi};
+
+use super::identity::{length, sidecar};
+use crate::error::OpenError;
+use crate::sqlite::patience::Patience;
+use crate::sqlite::plan::OpenPlan;
+
+const DOING: &str = "looking at the database";
+
+/// What a look found.
+#[derive(Debug)]
+pub(crate) enum Finding {
+    /// Nothing there, or an empty file without a WAL: a database that is still to be written.
+    Nothing,
+    /// A database that may be opened.
+    Database(Facts),
+    /// A rollback journal has to be played back before the database can be read.
+    HotJournal,
+}
+
+/// What a database says about itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    pub(crate) application_id: i32,
+    pub(crate) user_version: u32,
+}
+
+/// Looks at the database at `path` and refuses what is not the program's.
+pub(crate) fn look(plan: &OpenPlan, path: &Path, patience: &Patience) -> Result<Finding, OpenError> {
+    let io = |error| OpenError::from_io(path, DOING, error);
+    let wal = sidecar(path, "-wal");
+    if length(path).map_err(io)?.unwrap_or(0) == 0 {
+        // SQLite would take an empty main file for a new database and delete the WAL.
+        return match length(&wal).map_err(io)? {
+            Some(1..) => Err(OpenError::OrphanedWal { path: path.to_path_buf(), wal }),
+            _ => Ok(Finding::Nothing),
+        };
+    }
+    let connection = connect(plan, path).map_err(|e| OpenError::from_sqlite(path, DOING, e))?;
+    patience.lend(&connection).map_err(|e| OpenError::from_sqlite(path, DOING, e))?;
+    let facts = patience.wait_for(path, DOING, || match facts(&connection) {
+        // The read-only connection may not play the journal back, or not make the WAL's index.
+        Err(error)
+            if error.sqlite_error().is_some_and(|e| e.extended_code & 0xff == ffi::SQLITE_READONLY) =>
+        {
+            Ok(Some(None))
+        }
+        other => other.map(|facts| Some(Some(facts))),
+    })?;
+    match facts {
+        None => Ok(Finding::HotJournal),
+        Some(facts) => {
+            judge(plan, path, &facts)?;
+            Ok(Finding::Database(facts))
+        }
+    }
+}
+
+fn connect(plan: &OpenPlan, path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = match &plan.vfs {
+        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs.as_str())?,
+        None => Connection::open_with_flags(path, flags)?,
+    };
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    Ok(connection)
+}
+
+/// Reads what a database says about itself, with its whole schema, in one snapshot.
+pub(crate) fn facts(connection: &Connection) -> rusqlite::Result<Facts> {
+    let transaction = connection.unchecked_transaction()?;
+    // Makes SQLite parse every entry of the schema: damage there shows now and not at the first command.
+    transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    let application_id = transaction.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    let user_version: i32 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    // A negative version is none that a list of migrations can have made: as a huge one it is refused.
+    Ok(Facts { application_id, user_version: user_version.cast_unsigned() })
+}
+
+/// Refuses a database of another application, or of a newer version of the program.
+pub(crate) fn judge(plan: &OpenPlan, path: &Path, facts: &Facts) -> Result<(), OpenError> {
+    if let Some(expected) = plan.application_id
+        && facts.application_id != expected
+        // A database without an id may be an older one of the program's own.
+        && facts.application_id != 0
+    {
+        let found = facts.application_id;
+        return Err(OpenError::ForeignApplication { path: path.to_path_buf(), found, expected });
+    }
+    let known = u32::try_from(plan.migrations.len()).unwrap_or(u32::MAX);
+    if known > 0 && facts.user_version > known {
+        let found = facts.user_version;
+        return Err(OpenError::SchemaTooNew { path: path.to_path_buf(), found, known });
+    }
+    Ok(())
+}

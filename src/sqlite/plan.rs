@@ -1,0 +1,32 @@
+//! What a store is to be opened with.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::migration::Migration;
+
+/// The user's own preparation of every connection: functions, collations, settings.
+pub(crate) type ConnectionHook = Arc<dyn Fn(&rusqlite::Connection) -> rusqlite::Result<()> + Send + Sync>;
+
+/// What a store is to be opened with.
+#[derive(Clone)]
+pub(crate) struct OpenPlan {
+    pub path: PathBuf,
+    /// Whether a missing database is created.
+    pub create: bool,
+    /// Whether the missing folders above it are made.
+    pub create_parents: bool,
+    /// The SQLite VFS; `None` is SQLite's default.
+    pub vfs: Option<String>,
+    /// How long a connection waits for the locks of other programs, once the store is open.
+    pub busy_budget: Duration,
+    /// How long opening may wait for the locks of other programs.
+    pub open_timeout: Duration,
+    pub page_cache_bytes: u64,
+    /// Whether a database that cannot be switched to WAL is refused; else the store degrades and says so.
+    pub require_wal: bool,
+    pub application_id: Option<i32>,
+    pub hook: Option<ConnectionHook>,
+    pub migrations: Vec<Migration>,
+}

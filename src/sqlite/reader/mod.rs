@@ -1,0 +1,11 @@
+//! Readers: threads that each own a read-only connection and take reads from one queue.
+
+mod command;
+pub(crate) mod connect;
+#[allow(clippy::module_inception)]
+mod reader;
+mod roster;
+
+pub(crate) use command::{ReadCommand, ReadOutput, ReadTask};
+pub(crate) use reader::{ReadLimits, Reader};
+pub(crate) use roster::ReadRoster;

@@ -1,0 +1,202 @@
+//! A reader: one read-only connection that carries out one read after the other.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ffi};
+
+use super::command::{ReadCommand, ReadOutput, ReadTask};
+use super::connect::open_reader;
+use super::roster::ReadSeat;
+use crate::board::Board;
+use crate::error::{ClosureError, OpenError, ReadError, SqliteError};
+use crate::protocol::queue::CommandQueue;
+use crate::protocol::work::Answer;
+use crate::protocol::writer_loop::panic_message;
+use crate::sqlite::engine_statement::EngineStatement;
+use crate::sqlite::plan::OpenPlan;
+use crate::sqlite::session::{
+    Db, NotAllowed, Session, SessionError, SessionState, StopLimits, StopReason, Stopped,
+};
+use crate::sync::Arc;
+
+/// The bounds of reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadLimits {
+    /// A read that has held its snapshot for this long is ended.
+    pub(crate) greatest_age: Duration,
+    /// Bytes of rows that a query may return.
+    pub(crate) result_bytes: usize,
+}
+
+/// One reader.
+pub(crate) struct Reader {
+    desk: Desk,
+    plan: Arc<OpenPlan>,
+    path: PathBuf,
+    limits: ReadLimits,
+    seat: Arc<ReadSeat>,
+}
+
+/// The connection with what belongs to it. The statements are dropped before it.
+struct Desk {
+    begin: EngineStatement,
+    end: EngineStatement,
+    state: SessionState,
+    connection: Connection,
+}
+
+// SAFETY: SQLite lets a connection and its statements move to another thread together, as long as one
+// thread at a time uses them. They are private to this value and never leave it apart.
+unsafe impl Send for Desk {}
+
+impl Desk {
+    fn open(plan: &OpenPlan, path: &std::path::Path, seat: &ReadSeat) -> Result<Self, OpenError> {
+        let mut connection = open_reader(plan, path)?;
+        let set_up = |connection: &mut Connection| -> Result<_, SqliteError> {
+            let state = SessionState::install(connection, seat.stop.clone())?;
+            let begin = EngineStatement::prepare(connection, c"BEGIN")?;
+            let end = EngineStatement::prepare(connection, c"ROLLBACK")?;
+            Ok((state, begin, end))
+        };
+        let (state, begin, end) = set_up(&mut connection)
+            .map_err(|source| OpenError::from_sqlite(path, "preparing a reader", source))?;
+        Ok(Self { begin, end, state, connection })
+    }
+}
+
+impl Reader {
+    pub(crate) fn open(
+        plan: Arc<OpenPlan>,
+        path: PathBuf,
+        limits: ReadLimits,
+        seat: Arc<ReadSeat>,
+    ) -> Result<Self, OpenError> {
+        let desk = Desk::open(&plan, &path, &seat)?;
+        Ok(Self { desk, plan, path, limits, seat })
+    }
+
+    /// Carries out reads until the queue is closed and empty.
+    pub(crate) fn serve(mut self, queue: &CommandQueue<ReadCommand>, board: &Board) {
+        while let Some(member) = queue.take_one() {
+            let result = self.carry_out(member.work, board);
+            board.reads.add(1);
+            // The snapshot is released by now: who hears of the result finds nothing pinned by it.
+            member.responder.answer(match result {
+                Ok(output) => Answer::Done(output),
+                Err(error) => Answer::Failed(error),
+            });
+        }
+    }
+
+    fn carry_out(&mut self, command: ReadCommand, board: &Board) -> Result<ReadOutput, ReadError> {
+        let now = Instant::now();
+        let limits = StopLimits {
+            deadline: command.deadline,
+            too_old_at: now.checked_add(self.limits.greatest_age),
+            run_limit_at: None,
+        };
+        let stop = self.seat.stop.clone();
+        stop.arm(limits);
+        self.seat.begin(command.sent, now);
+        let result = self.on_snapshot(command.task, board);
+        let stopped = stop.disarm();
+        self.seat.end();
+        match stopped {
+            // Whatever the closure made of it: its caller hears why it was ended.
+            Some(reason) => Err(self.stopped(reason)),
+            None => result,
+        }
+    }
+
+    fn on_snapshot(&mut self, task: ReadTask, board: &Board) -> Result<ReadOutput, ReadError> {
+        self.desk.begin.run()?;
+        let result = {
+            let session = Session::new(&self.desk.connection, &self.desk.state);
+            match task {
+                ReadTask::Closure(closure) => {
+                    // Unwind safe: the closure is gone, and the session's end resets what it left.
+                    let ended = catch_unwind(AssertUnwindSafe(|| closure(&Db::new(&session))));
+                    self.closure_result(ended, board)
+                }
+                ReadTask::Query { sql, params } => session
+                    .run_statement(&sql, &params, Some(self.limits.result_bytes))
+                    .map(|outcome| ReadOutput::Rows(outcome.rows.unwrap_or_default()))
+                    .map_err(|error| self.statement_error(error)),
+            }
+        };
+        let ended = self.desk.end.run();
+        if ended.is_err() || !self.desk.connection.is_autocommit() {
+            self.reopen();
+        }
+        result
+    }
+
+    fn closure_result(
+        &self,
+        ended: Result<Result<Box<dyn Any + Send>, ClosureError>, Box<dyn Any + Send>>,
+        board: &Board,
+    ) -> Result<ReadOutput, ReadError> {
+        match ended {
+            Ok(Ok(value)) => Ok(ReadOutput::Closure(value)),
+            Ok(Err(error)) => Err(self.closure_error(error)),
+            Err(payload) => {
+                board.panics.add(1);
+                Err(ReadError::Panic { message: panic_message(payload.as_ref()).to_owned() })
+            }
+        }
+    }
+
+    /// A connection that cannot end its transaction is replaced: the next read must not see its snapshot.
+    fn reopen(&mut self) {
+        match Desk::open(&self.plan, &self.path, &self.seat) {
+            Ok(desk) => self.desk = desk,
+            Err(error) => tracing::warn!(%error, "a reader could not be opened anew; it goes on as it is"),
+        }
+    }
+
+    fn closure_error(&self, error: ClosureError) -> ReadError {
+        let error = match error.downcast::<rusqlite::Error>() {
+            Ok(error) => return sqlite_error(error.into()),
+            Err(error) => error,
+        };
+        if let Some(NotAllowed { what }) = error.downcast_ref() {
+            return ReadError::NotAllowed { what: what.clone() };
+        }
+        if let Some(Stopped { reason }) = error.downcast_ref() {
+            return self.stopped(*reason);
+        }
+        ReadError::Closure(error)
+    }
+
+    fn statement_error(&self, error: SessionError) -> ReadError {
+        match error {
+            SessionError::Sqlite(error) => sqlite_error(error),
+            SessionError::NotAllowed { what } => ReadError::NotAllowed { what },
+            SessionError::MultipleStatements => sqlite_error(rusqlite::Error::MultipleStatement.into()),
+            SessionError::Stopped(reason) => self.stopped(reason),
+            SessionError::ResultTooLarge { limit } => ReadError::ResultTooLarge { limit },
+            error @ SessionError::TransactionEnded => ReadError::Closure(error.into()),
+        }
+    }
+
+    fn stopped(&self, reason: StopReason) -> ReadError {
+        match reason {
+            StopReason::Deadline => ReadError::Expired,
+            StopReason::TooOld | StopReason::RunLimit => {
+                ReadError::TooOld { greatest_age: self.limits.greatest_age }
+            }
+            StopReason::Closing => ReadError::Closed,
+            StopReason::WalPressure => ReadError::WalPressure,
+        }
+    }
+}
+
+fn sqlite_error(error: SqliteError) -> ReadError {
+    if error.code() == ffi::SQLITE_READONLY {
+        return ReadError::NotAllowed { what: "writing".to_owned() };
+    }
+    error.into()
+}

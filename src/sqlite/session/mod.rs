@@ -1,0 +1,28 @@
+//! Everything that runs users' SQL on a connection, the writer's or a reader's.
+//!
+//! A connection gets its [`SessionState`] once (the authorizer and the progress handler). Around each
+//! command of a user the engine opens a [`Session`] on it, inside a transaction that the engine began.
+
+mod authorizer;
+mod db;
+mod facts;
+mod failure;
+#[expect(clippy::module_inception, reason = "the type that the folder is named after")]
+mod session;
+mod state;
+mod statement;
+mod stop;
+mod tx;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use authorizer::ENGINE_TABLE;
+pub use db::Db;
+pub use facts::{SchemaFacts, StatementFacts};
+pub use failure::{NotAllowed, SessionError, TransactionEnded};
+pub use session::{LeftBehind, Session, StatementOutcome};
+pub use state::SessionState;
+pub use statement::{Rows, Statement};
+pub use stop::{StopCheck, StopLimits, StopReason, Stopped};
+pub use tx::Tx;

@@ -1,0 +1,323 @@
+//! One user's command on a connection: its statements, and what is left when it ends.
+
+use std::cell::Cell;
+use std::ffi::{CStr, CString};
+use std::ptr;
+use std::sync::Arc;
+
+use rusqlite::fallible_iterator::FallibleIterator;
+use rusqlite::{Batch, Connection, ffi};
+
+use super::facts::StatementFacts;
+use super::failure::{Failure, NotAllowed, SessionError};
+use super::state::{LONGEST_CACHED_TEXT, SessionState};
+use super::statement::{Prepared, Statement};
+use crate::handle::params::Params;
+use crate::handle::rows::ResultRows;
+
+/// Runs users' SQL on a connection, inside a transaction that the engine began.
+///
+/// While it lives, the authorizer takes all SQL on the connection for users': the engine's own BEGIN,
+/// COMMIT and savepoints come before and after. Statements, [`Tx`](super::Tx) and [`Db`](super::Db)
+/// borrow it and cannot outlive it.
+pub struct Session<'c> {
+    pub(super) connection: &'c Connection,
+    pub(super) state: &'c SessionState,
+    deletes: Cell<bool>,
+}
+
+/// What a statement command did.
+#[derive(Debug)]
+pub struct StatementOutcome {
+    /// Rows that it inserted, updated or deleted itself; not those that triggers or foreign keys changed,
+    /// as `sqlite3_changes()` counts.
+    pub rows_changed: u64,
+    /// Its rows, if they were wanted.
+    pub rows: Option<ResultRows>,
+    /// Whether it may have deleted rows, by whatever way.
+    pub deletes: bool,
+}
+
+/// What a closure left behind, all of it harmless now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftBehind {
+    /// Statements that it forgot without dropping them. Each was reset.
+    pub statements: usize,
+    /// How many of them could be finalized. The rest hold memory until the connection is closed.
+    pub finalized: usize,
+}
+
+impl<'c> Session<'c> {
+    /// Opens a session. The engine must have begun a transaction.
+    pub fn new(connection: &'c Connection, state: &'c SessionState) -> Self {
+        state.settle_schema(connection);
+        state.guard.set_users(true);
+        Self { connection, state, deletes: Cell::new(false) }
+    }
+
+    /// Whether anything that ran in this session may have deleted rows.
+    pub fn deletes(&self) -> bool {
+        self.deletes.get()
+    }
+
+    /// Runs SQL of the engine's own in between, such as a savepoint.
+    pub fn as_engine<T>(&self, body: impl FnOnce(&Connection) -> T) -> T {
+        /// Users' SQL comes next again, also after a panic.
+        struct Back<'a>(&'a SessionState);
+        impl Drop for Back<'_> {
+            fn drop(&mut self) {
+                self.0.guard.set_users(true);
+            }
+        }
+        let _back = Back(self.state);
+        self.state.guard.set_users(false);
+        body(self.connection)
+    }
+
+    /// Whether statement commands with this text can fail and leave something behind: if so they need a
+    /// savepoint. Prepares the statement, without running it.
+    pub fn facts(&self, sql: &str) -> Result<StatementFacts, SessionError> {
+        self.prepare(sql).map(|statement| statement.facts()).map_err(Failure::into_session)
+    }
+
+    /// Runs one statement to its end.
+    ///
+    /// `rows_up_to` asks for its rows and bounds the memory that they take, in bytes; without it they are
+    /// dropped.
+    pub fn run_statement(
+        &self,
+        sql: &str,
+        params: &Params,
+        rows_up_to: Option<usize>,
+    ) -> Result<StatementOutcome, SessionError> {
+        self.run(sql, params, rows_up_to).map_err(Failure::into_session)
+    }
+
+    fn run(
+        &self,
+        sql: &str,
+        params: &Params,
+        rows_up_to: Option<usize>,
+    ) -> Result<StatementOutcome, Failure> {
+        let mut statement = self.prepare(sql)?;
+        let (rows_changed, rows) = match rows_up_to {
+            None => (statement.run(|statement| params.bind(statement))?, None),
+            Some(limit) => {
+                let (rows_changed, rows) =
+                    statement.run_for_rows(|statement| params.bind(statement), limit)?;
+                (rows_changed, Some(rows))
+            }
+        };
+        Ok(StatementOutcome { rows_changed, rows, deletes: statement.facts().deletes })
+    }
+
+    pub(super) fn prepare(&self, sql: &str) -> Result<Statement<'_>, Failure> {
+        self.check()?;
+        let text = sql.trim();
+        refuse_nul(text)?;
+        // Inside a transaction SQLite would only say that it cannot.
+        if text.get(..6).is_some_and(|word| word.eq_ignore_ascii_case("VACUUM")) {
+            return Err(Failure::NotAllowed(NotAllowed { what: "VACUUM".to_owned() }));
+        }
+        self.clear_notes();
+        let prepared = if text.len() <= LONGEST_CACHED_TEXT {
+            self.connection.prepare_cached(text).map(Prepared::Cached)
+        } else {
+            self.connection.prepare(text).map(Prepared::Own)
+        };
+        let prepared = prepared.map_err(|error| self.failure(error))?;
+        let (text, facts) = self.facts_of(text, &prepared)?;
+        Ok(Statement::new(self, prepared, text, facts))
+    }
+
+    /// Runs each statement of the text to its end and drops the rows.
+    pub(super) fn execute_batch(&self, sql: &str) -> Result<(), Failure> {
+        refuse_nul(sql)?;
+        let mut batch = Batch::new(self.connection, sql);
+        loop {
+            self.check()?;
+            self.clear_notes();
+            let Some(mut statement) = batch.next().map_err(|error| self.failure(error))? else {
+                return Ok(());
+            };
+            let facts = self.facts_of_notes(sql, statement.readonly(), statement.column_count() > 0)?;
+            self.starts(facts);
+            let mut rows = statement.raw_query();
+            while rows.next().map_err(|error| self.failure(error))?.is_some() {
+                self.check_row()?;
+            }
+            drop(rows);
+            self.stepped(sql, facts, statement.readonly(), statement.column_count() > 0)?;
+        }
+    }
+
+    /// Ends the session's statements: a cursor that a closure forgot would make COMMIT fail or pin a
+    /// reader's snapshot.
+    ///
+    /// No statement that a closure got can be used any more: each borrows the session's `Tx` or `Db`, so
+    /// it was dropped or forgotten.
+    pub fn finish(&self) -> LeftBehind {
+        let leaked = self.state.take_leaked();
+        if leaked.is_empty() {
+            return LeftBehind::default();
+        }
+        // What the cache holds is not lost; without it, a leaked text is easier to tell apart.
+        self.connection.flush_prepared_statement_cache();
+        // SAFETY: the handle is used on the connection's own thread, while the borrow lives.
+        let db = unsafe { self.connection.handle() };
+        let strays: Vec<_> = statements(db).filter(|statement| is_one_of(*statement, &leaked)).collect();
+        for statement in &strays {
+            // SAFETY: the statement is on the connection's list, so it has not been finalized.
+            unsafe { ffi::sqlite3_reset(*statement) };
+        }
+        // The list also holds statements of the engine and of virtual tables (FTS5 keeps its own). Only if
+        // the texts match nothing else are these the leaked ones for certain.
+        let certain = strays.len() == leaked.len();
+        if certain {
+            for statement in &strays {
+                // SAFETY: every leaked statement is on the list and matches its own text; there are as many
+                // matches as leaked statements, so these are they, and nothing can reach them any more.
+                unsafe { ffi::sqlite3_finalize(*statement) };
+            }
+        }
+        LeftBehind { statements: leaked.len(), finalized: if certain { strays.len() } else { 0 } }
+    }
+
+    /// Asked before every statement.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        if let Some(reason) = self.state.stop.look() {
+            return Err(Failure::Stopped(reason));
+        }
+        if self.connection.is_autocommit() {
+            return Err(Failure::TransactionEnded);
+        }
+        Ok(())
+    }
+
+    /// Asked before every step of rows.
+    pub(super) fn check_row(&self) -> Result<(), Failure> {
+        self.state.stop.look_at_row().map_or(Ok(()), |reason| Err(Failure::Stopped(reason)))
+    }
+
+    /// A statement with these facts is about to run.
+    pub(super) fn starts(&self, facts: StatementFacts) {
+        if facts.deletes {
+            self.deletes.set(true);
+        }
+    }
+
+    /// Collects what SQLite asked while it stepped and answers the facts that hold now.
+    ///
+    /// It asks when it prepares the statement anew, and also about statements that a virtual table prepares
+    /// for itself: so nothing that is known is taken back.
+    pub(super) fn stepped(
+        &self,
+        text: &str,
+        facts: StatementFacts,
+        read_only: bool,
+        returns_rows: bool,
+    ) -> Result<StatementFacts, Failure> {
+        let notes = self.state.guard.take_notes();
+        let mut now = facts;
+        if notes.asked {
+            let schema = self.schema_for(read_only && !notes.deletes && notes.written.is_empty())?;
+            now = facts.or(StatementFacts::of(text, &schema, &notes, read_only, returns_rows));
+            self.starts(now);
+        }
+        if now.changes_schema {
+            self.state.schema_changed(self.connection);
+        }
+        Ok(now)
+    }
+
+    pub(super) fn clear_notes(&self) {
+        self.state.guard.take_notes();
+        self.state.guard.take_denied();
+    }
+
+    pub(super) fn failure(&self, error: rusqlite::Error) -> Failure {
+        if let Some(what) = self.state.guard.take_denied() {
+            return Failure::NotAllowed(NotAllowed { what });
+        }
+        match (error.sqlite_error_code(), self.state.stop.fired()) {
+            (Some(rusqlite::ErrorCode::OperationInterrupted), Some(reason)) => Failure::Stopped(reason),
+            _ => Failure::Sqlite(error),
+        }
+    }
+
+    fn facts_of(&self, text: &str, prepared: &Prepared<'_>) -> Result<(Arc<str>, StatementFacts), Failure> {
+        let (read_only, returns_rows) = (prepared.readonly(), prepared.column_count() > 0);
+        let known = self.state.recall(text);
+        let notes = self.state.guard.take_notes();
+        if !notes.asked {
+            // Prepared before, in the cache.
+            return Ok(
+                known.unwrap_or_else(|| (Arc::from(text), StatementFacts::unknown(read_only, returns_rows)))
+            );
+        }
+        let schema = self.schema_for(read_only && !notes.deletes && notes.written.is_empty())?;
+        let facts = StatementFacts::of(text, &schema, &notes, read_only, returns_rows);
+        let text = known.map_or_else(|| Arc::from(text), |(text, _)| text);
+        self.state.remember(self.connection, &text, facts);
+        Ok((text, facts))
+    }
+
+    fn facts_of_notes(
+        &self,
+        sql: &str,
+        read_only: bool,
+        returns_rows: bool,
+    ) -> Result<StatementFacts, Failure> {
+        let notes = self.state.guard.take_notes();
+        let schema = self.schema_for(read_only && !notes.deletes && notes.written.is_empty())?;
+        Ok(StatementFacts::of(sql, &schema, &notes, read_only, returns_rows))
+    }
+
+    /// The facts of the schema, which a statement that only reads does without.
+    fn schema_for(&self, read_only: bool) -> Result<Arc<super::facts::SchemaFacts>, Failure> {
+        if read_only {
+            return Ok(Arc::default());
+        }
+        self.state.schema_facts(self.connection).map_err(|error| self.failure(error))
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        self.finish();
+        self.state.guard.set_users(false);
+    }
+}
+
+/// SQLite stops reading at a NUL, and what follows it would be dropped in silence.
+fn refuse_nul(sql: &str) -> Result<(), Failure> {
+    if !sql.as_bytes().contains(&0) {
+        return Ok(());
+    }
+    match CString::new(sql) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::Sqlite(rusqlite::Error::NulError(error))),
+    }
+}
+
+/// The statements on a connection.
+fn statements(db: *mut ffi::sqlite3) -> impl Iterator<Item = *mut ffi::sqlite3_stmt> {
+    let next = move |statement: *mut ffi::sqlite3_stmt| {
+        // SAFETY: `db` is open, and `statement` is null or on its list: nothing is finalized meanwhile.
+        let next = unsafe { ffi::sqlite3_next_stmt(db, statement) };
+        (!next.is_null()).then_some(next)
+    };
+    std::iter::successors(next(ptr::null_mut()), move |statement| next(*statement))
+}
+
+/// Whether a statement was prepared from one of the texts. SQLite keeps a text up to its semicolon.
+fn is_one_of(statement: *mut ffi::sqlite3_stmt, texts: &[Arc<str>]) -> bool {
+    // SAFETY: the statement is on its connection's list.
+    let sql = unsafe { ffi::sqlite3_sql(statement) };
+    if sql.is_null() {
+        return false;
+    }
+    // SAFETY: SQLite's text ends with NUL and lives as long as the statement.
+    let sql = unsafe { CStr::from_ptr(sql) }.to_bytes();
+    texts.iter().any(|text| text.as_bytes().starts_with(sql))
+}

@@ -1,0 +1,333 @@
+//! When SQL that runs has to end: its deadline, its age, its run limit, or an order from another thread.
+//!
+//! SQLite's interrupt flag belongs to the connection and could hit the next call. Here each call has a
+//! generation of its own, an order names the generation that it means, and the progress handler looks.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+/// Virtual-machine steps between two looks of the progress handler.
+const STEPS_BETWEEN_LOOKS: i32 = 1_000;
+/// Rows between two looks at the clock; orders from other threads are seen at every row.
+const ROWS_BETWEEN_LOOKS: u32 = 16;
+const NEVER: u64 = u64::MAX;
+
+/// Why the store ended SQL that was running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StopReason {
+    /// The deadline that the caller set has passed.
+    Deadline,
+    /// A read has held its snapshot for longer than the greatest age of reads.
+    TooOld,
+    /// A write has run for longer than the run limit of writes.
+    RunLimit,
+    /// The store is being closed and its time is up.
+    Closing,
+    /// The WAL has grown past its limit and the read keeps it from being emptied.
+    WalPressure,
+}
+
+impl StopReason {
+    fn to_code(self) -> u8 {
+        match self {
+            Self::Deadline => 1,
+            Self::TooOld => 2,
+            Self::RunLimit => 3,
+            Self::Closing => 4,
+            Self::WalPressure => 5,
+        }
+    }
+
+    fn from_code(code: u8) -> Option<Self> {
+        match code {
+            1 => Some(Self::Deadline),
+            2 => Some(Self::TooOld),
+            3 => Some(Self::RunLimit),
+            4 => Some(Self::Closing),
+            5 => Some(Self::WalPressure),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Deadline => "its deadline has passed",
+            Self::TooOld => "it has held its snapshot for longer than reads may",
+            Self::RunLimit => "it has run for longer than writes may",
+            Self::Closing => "the store is closing",
+            Self::WalPressure => "the WAL has reached its limit and this read holds it",
+        })
+    }
+}
+
+/// What a closure's calls answer once the store has told the closure to end.
+///
+/// Return it: whatever a closure answers after this, its caller gets the reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// Why.
+    pub reason: StopReason,
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the store stopped this call: {}", self.reason)
+    }
+}
+
+impl std::error::Error for Stopped {}
+
+/// The limits of one call. `None` means no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StopLimits {
+    /// The caller's deadline.
+    pub deadline: Option<Instant>,
+    /// When a read becomes too old.
+    pub too_old_at: Option<Instant>,
+    /// When a write has used up its run limit.
+    pub run_limit_at: Option<Instant>,
+}
+
+/// Decides whether the call that a connection is running must end. Clones share one state: one stays
+/// with the connection's thread, others give orders from elsewhere.
+#[derive(Clone)]
+pub struct StopCheck {
+    state: Arc<State>,
+}
+
+struct State {
+    origin: Instant,
+    /// Odd while a call is armed, raised at both ends of a call.
+    generation: AtomicU64,
+    /// The last order that was accepted: generation in the upper bits, code of the reason in the lower 8.
+    order: AtomicU64,
+    /// Nanoseconds since `origin` at which the earliest limit is reached, and the code of its reason.
+    limit_at: AtomicU64,
+    limit_reason: AtomicU8,
+    fired: AtomicU8,
+    rows: AtomicU32,
+}
+
+impl Default for StopCheck {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl StopCheck {
+    /// A check that is not armed and not yet on a connection.
+    pub fn new() -> Self {
+        Self {
+            state: Arc::new(State {
+                origin: Instant::now(),
+                generation: AtomicU64::new(0),
+                order: AtomicU64::new(0),
+                limit_at: AtomicU64::new(NEVER),
+                limit_reason: AtomicU8::new(0),
+                fired: AtomicU8::new(0),
+                rows: AtomicU32::new(0),
+            }),
+        }
+    }
+
+    /// Puts the progress handler onto a connection, where it stays.
+    pub fn install(&self, connection: &mut Connection) -> rusqlite::Result<()> {
+        let check = self.clone();
+        connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(move || check.look().is_some()))
+    }
+
+    /// Starts a call with these limits. The answer names the call in [`stop`](Self::stop).
+    ///
+    /// Only the connection's own thread arms, disarms and looks.
+    pub fn arm(&self, limits: StopLimits) -> u64 {
+        let state = &*self.state;
+        let limit = [
+            (limits.deadline, StopReason::Deadline),
+            (limits.too_old_at, StopReason::TooOld),
+            (limits.run_limit_at, StopReason::RunLimit),
+        ]
+        .into_iter()
+        .filter_map(|(at, reason)| at.map(|at| (state.nanoseconds(at), reason)))
+        .min_by_key(|(at, _)| *at);
+        let (at, reason) = limit.map_or((NEVER, 0), |(at, reason)| (at, reason.to_code()));
+        state.limit_at.store(at, Ordering::Relaxed);
+        state.limit_reason.store(reason, Ordering::Relaxed);
+        state.fired.store(0, Ordering::Relaxed);
+        state.rows.store(0, Ordering::Relaxed);
+        // A call that was never disarmed counts as over.
+        let last = state.generation.load(Ordering::Relaxed);
+        let generation = last.wrapping_add(if last & 1 == 1 { 2 } else { 1 });
+        state.generation.store(generation, Ordering::Release);
+        generation
+    }
+
+    /// Ends the call. The answer is the reason if the call was stopped; an order or a limit that came too
+    /// late to stop anything is forgotten.
+    pub fn disarm(&self) -> Option<StopReason> {
+        let state = &*self.state;
+        if self.is_armed() {
+            let generation = state.generation.load(Ordering::Relaxed);
+            state.generation.store(generation.wrapping_add(1), Ordering::Release);
+        }
+        state.limit_at.store(NEVER, Ordering::Relaxed);
+        StopReason::from_code(state.fired.swap(0, Ordering::Relaxed))
+    }
+
+    /// Orders the call with this generation to end, from any thread. Does nothing, and answers false, if
+    /// that call is over or was ordered to end before.
+    pub fn stop(&self, generation: u64, reason: StopReason) -> bool {
+        let state = &*self.state;
+        let wanted = (generation << 8) | u64::from(reason.to_code());
+        let mut order = state.order.load(Ordering::Acquire);
+        loop {
+            if state.generation.load(Ordering::Acquire) != generation || order >> 8 >= generation {
+                return false;
+            }
+            // An order for a call that ends meanwhile names that call, and the next one ignores it.
+            match state.order.compare_exchange_weak(order, wanted, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return true,
+                Err(now) => order = now,
+            }
+        }
+    }
+
+    /// The call that is running: what [`stop`](Self::stop) takes. `None` between calls.
+    pub fn running(&self) -> Option<u64> {
+        let generation = self.state.generation.load(Ordering::Acquire);
+        (generation & 1 == 1).then_some(generation)
+    }
+
+    /// Whether the call must end, by its limits or by an order. Reads the clock if there is a limit.
+    pub fn look(&self) -> Option<StopReason> {
+        let state = &*self.state;
+        let ordered = self.ordered();
+        if ordered.is_some() {
+            return ordered;
+        }
+        let limit_at = state.limit_at.load(Ordering::Relaxed);
+        if limit_at == NEVER || !self.is_armed() || state.nanoseconds(Instant::now()) < limit_at {
+            return None;
+        }
+        let code = state.limit_reason.load(Ordering::Relaxed);
+        state.fired.store(code, Ordering::Relaxed);
+        StopReason::from_code(code)
+    }
+
+    /// The same for one step of rows: orders are seen at once, limits within a few rows.
+    pub fn look_at_row(&self) -> Option<StopReason> {
+        let rows = self.state.rows.load(Ordering::Relaxed).wrapping_add(1);
+        self.state.rows.store(rows, Ordering::Relaxed);
+        if rows.is_multiple_of(ROWS_BETWEEN_LOOKS) { self.look() } else { self.ordered() }
+    }
+
+    /// The reason if the call has been stopped already.
+    pub fn fired(&self) -> Option<StopReason> {
+        StopReason::from_code(self.state.fired.load(Ordering::Relaxed))
+    }
+
+    fn is_armed(&self) -> bool {
+        self.state.generation.load(Ordering::Relaxed) & 1 == 1
+    }
+
+    fn ordered(&self) -> Option<StopReason> {
+        let state = &*self.state;
+        let fired = self.fired();
+        if fired.is_some() {
+            return fired;
+        }
+        let order = state.order.load(Ordering::Acquire);
+        if !self.is_armed() || order >> 8 != state.generation.load(Ordering::Relaxed) {
+            return None;
+        }
+        let code = (order & 0xff) as u8;
+        state.fired.store(code, Ordering::Relaxed);
+        StopReason::from_code(code)
+    }
+}
+
+impl State {
+    fn nanoseconds(&self, at: Instant) -> u64 {
+        let passed: Duration = at.saturating_duration_since(self.origin);
+        // 584 years fit; what does not is no limit.
+        u64::try_from(passed.as_nanos()).unwrap_or(NEVER)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_stop_never_hits_the_next_call() {
+        let check = StopCheck::new();
+        let other = check.clone();
+        let (send, receive) = std::sync::mpsc::sync_channel::<u64>(16);
+        let late = std::thread::spawn(move || {
+            let mut accepted = 0_u64;
+            while let Ok(generation) = receive.recv() {
+                accepted += u64::from(other.stop(generation, StopReason::Deadline));
+            }
+            accepted
+        });
+        let mut hit = 0_u64;
+        for _ in 0..20_000 {
+            let generation = check.arm(StopLimits::default());
+            send.send(generation).unwrap();
+            check.look();
+            hit += u64::from(check.disarm().is_some());
+            check.arm(StopLimits::default());
+            for _ in 0..8 {
+                assert_eq!(check.look(), None, "an order hit a call that it did not mean");
+            }
+            assert_eq!(check.disarm(), None);
+        }
+        drop(send);
+        assert!(hit <= late.join().unwrap());
+    }
+
+    #[test]
+    fn an_order_for_an_earlier_call_does_not_undo_the_present_one() {
+        let check = StopCheck::new();
+        let first = check.arm(StopLimits::default());
+        assert_eq!(check.disarm(), None);
+        let second = check.arm(StopLimits::default());
+        assert!(check.stop(second, StopReason::Closing));
+        assert!(!check.stop(first, StopReason::Deadline));
+        assert!(!check.stop(second, StopReason::Deadline), "the first reason stays");
+        assert_eq!(check.look(), Some(StopReason::Closing));
+        assert_eq!(check.disarm(), Some(StopReason::Closing));
+        assert_eq!(check.disarm(), None);
+        assert!(!check.stop(second, StopReason::Closing), "the call is over");
+    }
+
+    #[test]
+    fn the_earliest_limit_names_the_reason() {
+        let check = StopCheck::new();
+        let now = Instant::now();
+        let later = now + Duration::from_secs(3600);
+        check.arm(StopLimits { deadline: Some(later), too_old_at: Some(now), run_limit_at: None });
+        assert_eq!(check.look(), Some(StopReason::TooOld));
+        assert_eq!(check.disarm(), Some(StopReason::TooOld));
+        check.arm(StopLimits { deadline: Some(later), ..StopLimits::default() });
+        assert_eq!(check.look(), None);
+        assert_eq!(check.disarm(), None);
+        assert_eq!(check.look(), None, "no limit outlives its call");
+    }
+
+    #[test]
+    fn an_order_that_nothing_noticed_did_not_stop_the_call() {
+        let check = StopCheck::new();
+        let generation = check.arm(StopLimits::default());
+        assert_eq!(check.running(), Some(generation));
+        assert!(check.stop(generation, StopReason::WalPressure));
+        assert_eq!(check.disarm(), None);
+        assert_eq!(check.running(), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! When the writer checkpoints, and how hard it tries.
+//!
+//! Only the writer checkpoints, between groups and after the acknowledgements, so no commit ever waits
+//! inside one. It comes early and often: a short log is cheap to copy and cheap to write again.
+
+use std::time::Duration;
+
+/// Frames after which an idle writer copies the log although the soft limit is not reached.
+const WORTH_COPYING_WHEN_IDLE: u64 = 32;
+/// How long the queue must be empty before the writer uses the time.
+const QUIET: Duration = Duration::from_millis(50);
+/// Pause between two looks while readers keep the log from being emptied.
+const RETRY: Duration = Duration::from_millis(250);
+/// Pause between two looks while writes are held back.
+const STALL: Duration = Duration::from_millis(10);
+
+/// What to do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CheckpointAction {
+    /// Nothing.
+    None,
+    /// Copy what can be copied, and let the log start over if no reader is in the way. Never waits.
+    Copy,
+    /// The same, and cut the file: it has grown large, and there is time.
+    Truncate,
+    /// The hard limit: end old reads, and wait for readers a little.
+    Force,
+}
+
+/// Decides about checkpoints from the length of the log.
+#[derive(Debug)]
+pub(super) struct CheckpointPolicy {
+    soft_frames: u64,
+    hard_frames: u64,
+    /// The log may grow to this before the next try: readers can make a try fruitless.
+    next_try: u64,
+    /// The longest that the log has been since the file was cut.
+    longest: u64,
+    /// Frames that the last checkpoint could not copy or that still hold the log back.
+    pinned: bool,
+}
+
+impl CheckpointPolicy {
+    pub(super) fn new(soft_frames: u64, hard_frames: u64) -> Self {
+        Self { soft_frames, hard_frames, next_try: soft_frames, longest: 0, pinned: false }
+    }
+
+    /// What to do when the log has `frames` frames.
+    pub(super) fn action(&mut self, frames: u64, idle: bool) -> CheckpointAction {
+        self.longest = self.longest.max(frames);
+        if frames >= self.hard_frames {
+            CheckpointAction::Force
+        } else if idle && self.is_large() {
+            CheckpointAction::Truncate
+        } else if frames >= self.next_try || (idle && frames >= WORTH_COPYING_WHEN_IDLE) {
+            CheckpointAction::Copy
+        } else {
+            CheckpointAction::None
+        }
+    }
+
+    /// Takes the result: `frames` are in the log still, and `pinned` says that readers need some of them.
+    pub(super) fn finished(&mut self, action: CheckpointAction, frames: u64, pinned: bool) {
+        self.pinned = pinned;
+        self.next_try = if pinned { frames + self.soft_frames / 2 } else { self.soft_frames };
+        if action == CheckpointAction::Truncate && !pinned {
+            self.longest = 0;
+        }
+    }
+
+    /// How long to wait for commands before the next upkeep; `None`: for ever.
+    pub(super) fn patience(&self, frames: u64) -> Option<Duration> {
+        if self.pinned && frames > 0 {
+            Some(RETRY)
+        } else if frames >= WORTH_COPYING_WHEN_IDLE || self.is_large() {
+            Some(QUIET)
+        } else {
+            None
+        }
+    }
+
+    /// How long writes are held back now, if they are.
+    pub(super) fn stall(&self, frames: u64) -> Option<Duration> {
+        (frames >= self.hard_frames).then_some(STALL)
+    }
+
+    /// Whether the file has grown so long that cutting it is worth writing a new one.
+    fn is_large(&self) -> bool {
+        self.longest > (self.soft_frames * 4).min(self.hard_frames)
+    }
+}

@@ -1,0 +1,14 @@
+//! The writer: the only folder that can name the writable connection.
+
+mod checkpoint;
+mod command;
+mod opening;
+mod storage;
+mod transaction;
+mod wal_log;
+#[allow(clippy::module_inception)]
+mod writer;
+
+pub(crate) use command::{StatementCall, WriteCommand, WriteOutput, WriteTask, WriteValue};
+pub(crate) use transaction::WriteLimits;
+pub(crate) use writer::{WalLimits, Writer, WriterLimits};

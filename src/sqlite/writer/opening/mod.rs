@@ -1,0 +1,244 @@
+//! Opening the writer: the steps, in the order that makes them safe.
+
+mod connect;
+mod convert;
+mod migrate;
+mod recover;
+mod reserve;
+mod wal_file;
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use self::convert::Conversion;
+pub(crate) use self::reserve::ENGINE_TABLE;
+pub(in crate::sqlite::writer) use self::reserve::reserve;
+use crate::error::OpenError;
+use crate::settings::Settings;
+use crate::sqlite::files::create::Created;
+use crate::sqlite::files::identity::{FileIdentity, length, sidecar};
+use crate::sqlite::files::look::{self, Finding};
+use crate::sqlite::files::owner_lock::OwnerLock;
+use crate::sqlite::files::place::{self, Place};
+use crate::sqlite::patience::Patience;
+use crate::sqlite::plan::OpenPlan;
+use crate::sqlite::settings::{self, SYNCHRONOUS_EXTRA, SYNCHRONOUS_FULL};
+
+const DOING: &str = "opening the database";
+
+/// A database that was opened, and the only connection that can change it.
+///
+/// The fields are in the order in which they are to be dropped: the lock after the connection.
+pub(crate) struct Opened {
+    pub(in crate::sqlite::writer) connection: Connection,
+    pub(crate) lock: OwnerLock,
+    /// The database file, with symbolic links resolved.
+    pub(crate) path: PathBuf,
+    pub(crate) identity: FileIdentity,
+    pub(crate) settings: Settings,
+    /// The commit sequences that may be given out.
+    pub(crate) sequences: Range<u64>,
+    /// Whether the database is not in WAL mode.
+    pub(crate) degraded: bool,
+}
+
+/// Opens the database that `plan` describes. Blocks; for the writer's own thread.
+///
+/// If it fails, what it created is taken back, unless something of the user's has been written to it.
+pub(in crate::sqlite::writer) fn open(plan: &OpenPlan) -> Result<Opened, OpenError> {
+    connect::check_version(&plan.path, rusqlite::version_number())?;
+    let patience = Patience::new(plan.open_timeout);
+    let mut created = Created::default();
+    let opened = place_and_lock(plan, &mut created).and_then(|(path, lock)| {
+        match own(plan, &path, &lock, &patience, &mut created) {
+            Ok(Owned { connection, identity, settings, sequences, degraded }) => {
+                Ok(Opened { connection, lock, path, identity, settings, sequences, degraded })
+            }
+            Err(error) => {
+                lock.uncover();
+                created.take_back_file();
+                lock.discard();
+                Err(error)
+            }
+        }
+    });
+    if opened.is_err() {
+        created.take_back_folders();
+    }
+    opened
+}
+
+/// Finds where the database lies and takes its owner lock.
+fn place_and_lock(plan: &OpenPlan, created: &mut Created) -> Result<(PathBuf, OwnerLock), OpenError> {
+    let place = match Place::find(&plan.path) {
+        Err(OpenError::ParentMissing { path, .. }) if plan.create && plan.create_parents => {
+            created.parents(&path)?;
+            Place::find(&plan.path)?
+        }
+        other => other?,
+    };
+    if place.exists {
+        place::check_access(&place.path)?;
+    } else if !plan.create {
+        return Err(OpenError::NotFound { path: place.path });
+    }
+    let lock = OwnerLock::acquire(&place.path)?;
+    Ok((place.path, lock))
+}
+
+/// The steps under the owner lock.
+fn own(
+    plan: &OpenPlan,
+    path: &Path,
+    lock: &OwnerLock,
+    patience: &Patience,
+    created: &mut Created,
+) -> Result<Owned, OpenError> {
+    let wal = sidecar(path, "-wal");
+    let had_wal = wal.exists();
+    let finding = look::look(plan, path, patience).inspect_err(|_| {
+        // To look at a database in WAL mode, SQLite makes sidecars.
+        if !had_wal && length(&wal).is_ok_and(|length| length == Some(0)) {
+            connect::remove_sidecars(plan, path);
+        }
+    })?;
+    if let Finding::Nothing = finding {
+        created.file(path)?;
+    }
+    lock.covers(path)?;
+    let mut connection = connect::connect(plan, path, patience)?;
+    let settled = settle(plan, path, &mut connection, &finding, patience).and_then(|settled| {
+        let identity = FileIdentity::capture(path).map_err(|e| OpenError::from_io(path, DOING, e))?;
+        Ok((settled, identity))
+    });
+    if settled.is_err() && created.has_file() && !is_untouched(&connection) {
+        created.keep_file();
+    }
+    let ((mut settings, sequences, degraded), identity) = settled?;
+    settings.created = created.has_file();
+    tracing::info!(path = %path.display(), ?settings, "opened the database");
+    Ok(Owned { connection, identity, settings, sequences, degraded })
+}
+
+/// What a successful opening hands over beside the lock.
+struct Owned {
+    connection: Connection,
+    identity: FileIdentity,
+    settings: Settings,
+    sequences: Range<u64>,
+    degraded: bool,
+}
+
+/// The steps on the writable connection.
+fn settle(
+    plan: &OpenPlan,
+    path: &Path,
+    connection: &mut Connection,
+    finding: &Finding,
+    patience: &Patience,
+) -> Result<(Settings, Range<u64>, bool), OpenError> {
+    recover::read_through(plan, path, connection, patience)?;
+    let conversion = convert::convert(path, connection, plan.require_wal, patience)?;
+    let degraded = conversion == Conversion::Degraded;
+    let converted = conversion == Conversion::Converted && !matches!(finding, Finding::Nothing);
+    if converted {
+        tracing::info!(path = %path.display(), "switched the database to WAL mode");
+    }
+    let wal_bytes_recovered = recover::empty_wal(path, connection, patience)?;
+
+    let synchronous = if degraded { SYNCHRONOUS_EXTRA } else { SYNCHRONOUS_FULL };
+    prepare(plan, path, connection, synchronous, patience)?;
+    let migrations_applied = migrate::migrate(plan, path, connection, patience)?;
+    if migrations_applied > 0 {
+        // Whatever the migrations left on the connection goes with it.
+        *connection = connect::connect(plan, path, patience)?;
+        prepare(plan, path, connection, synchronous, patience)?;
+    }
+    mark(plan, path, connection, patience)?;
+    let sequences =
+        patience.wait_for(path, "reserving commit sequences", || reserve(connection).map(Some))?;
+
+    // From here on the connection waits for others as long as its user wants.
+    settings::apply(plan, path, connection, synchronous)?;
+    let settings = Settings {
+        created: false,
+        converted,
+        recovered: wal_bytes_recovered > 0 || matches!(finding, Finding::HotJournal),
+        wal_bytes_recovered,
+        migrations_applied,
+        ..read_back(path, connection, degraded)?
+    };
+    Ok((settings, sequences, degraded))
+}
+
+/// The user's hook, then the settings of the store. Locks are waited for by `patience`, still.
+fn prepare(
+    plan: &OpenPlan,
+    path: &Path,
+    connection: &Connection,
+    synchronous: i32,
+    patience: &Patience,
+) -> Result<(), OpenError> {
+    settings::run_hook(plan, path, connection)?;
+    settings::apply(plan, path, connection, synchronous)?;
+    patience.lend(connection).map_err(|e| OpenError::from_sqlite(path, DOING, e))
+}
+
+/// Gives a database that has no application id the program's.
+fn mark(plan: &OpenPlan, path: &Path, connection: &Connection, patience: &Patience) -> Result<(), OpenError> {
+    let Some(id) = plan.application_id else { return Ok(()) };
+    patience.wait_for(path, "marking the database with the application id", || {
+        if settings::read(connection, "application_id")? == 0 && id != 0 {
+            connection.pragma_update(None, "application_id", id)?;
+        }
+        Ok(Some(()))
+    })
+}
+
+/// What SQLite says about the connection now.
+fn read_back(path: &Path, connection: &Connection, degraded: bool) -> Result<Settings, OpenError> {
+    let sqlite = |error| OpenError::from_sqlite(path, DOING, error);
+    let number = |name| settings::read(connection, name).map_err(sqlite);
+    let journal_mode = settings::journal_mode(connection).map_err(sqlite)?;
+    if (journal_mode == "wal") == degraded {
+        // The hook or a migration has switched it.
+        return Err(OpenError::WalRefused { path: path.to_path_buf(), mode: journal_mode });
+    }
+    let synchronous = match number("synchronous")? {
+        2 => "full".to_owned(),
+        3 => "extra".to_owned(),
+        other => other.to_string(),
+    };
+    Ok(Settings {
+        path: path.to_path_buf(),
+        journal_mode,
+        synchronous,
+        page_size: u32::try_from(number("page_size")?).unwrap_or(0),
+        page_cache_bytes: number("cache_size")?.unsigned_abs().saturating_mul(1024),
+        foreign_keys: number("foreign_keys")? == 1,
+        busy_timeout: Duration::from_millis(number("busy_timeout")?.unsigned_abs()),
+        sqlite_version: rusqlite::version().to_owned(),
+        // Both are 32 bits in the file.
+        user_version: number("user_version")? as u32,
+        application_id: number("application_id")? as i32,
+        created: false,
+        converted: false,
+        recovered: false,
+        wal_bytes_recovered: 0,
+        migrations_applied: 0,
+    })
+}
+
+/// Whether nothing but the engine has written to a new database. In doubt somebody has.
+fn is_untouched(connection: &Connection) -> bool {
+    let sql = "SELECT NOT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE tbl_name <> ?1)
+               AND (SELECT user_version FROM pragma_user_version) = 0";
+    connection.query_row(sql, [ENGINE_TABLE], |row| row.get(0)).unwrap_or(false)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

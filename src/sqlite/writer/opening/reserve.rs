@@ -1,0 +1,52 @@
+//! Reserving commit sequences, so that none is used twice, also after a crash or a power cut.
+
+use std::ops::Range;
+
+use rusqlite::{Connection, Error, Transaction, TransactionBehavior};
+
+use crate::sqlite::settings::{self, SYNCHRONOUS_FULL};
+
+/// The one table that is the engine's own. Users' SQL may not write to it.
+pub(crate) const ENGINE_TABLE: &str = "walwright_sequence";
+
+/// Sequences reserved at a time; what is left of them when the process ends is skipped.
+const AT_A_TIME: i64 = 1 << 20;
+
+/// Reserves the next range of commit sequences, durably, in a transaction of its own.
+///
+/// To be called outside a transaction. Leaves the `synchronous` level as it was.
+pub(in crate::sqlite::writer) fn reserve(connection: &Connection) -> rusqlite::Result<Range<u64>> {
+    let level = settings::read(connection, "synchronous")?;
+    let raise = level < i64::from(SYNCHRONOUS_FULL);
+    if raise {
+        connection.pragma_update(None, "synchronous", SYNCHRONOUS_FULL)?;
+    }
+    let range = take(connection);
+    if raise {
+        connection.pragma_update(None, "synchronous", level)?;
+    }
+    range
+}
+
+fn take(connection: &Connection) -> rusqlite::Result<Range<u64>> {
+    let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    transaction.execute_batch(&format!(
+        "CREATE TABLE IF NOT EXISTS main.{ENGINE_TABLE} (
+             only INTEGER PRIMARY KEY CHECK (only = 1),
+             next INTEGER NOT NULL
+         )"
+    ))?;
+    let end: i64 = transaction.query_row(
+        &format!(
+            "INSERT INTO main.{ENGINE_TABLE} (only, next) VALUES (1, 1 + ?1)
+             ON CONFLICT (only) DO UPDATE SET next = next + ?1 RETURNING next"
+        ),
+        [AT_A_TIME],
+        |row| row.get(0),
+    )?;
+    // Only somebody else's hand in the table can make it so.
+    let begin = end.checked_sub(AT_A_TIME).filter(|begin| *begin >= 1);
+    let begin = begin.ok_or(Error::IntegralValueOutOfRange(0, end))?;
+    transaction.commit()?;
+    Ok(begin.cast_unsigned()..end.cast_unsigned())
+}

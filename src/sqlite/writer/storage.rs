@@ -1,0 +1,317 @@
+//! SQLite as the storage that the writer's loop drives.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ffi};
+use tracing::span::EnteredSpan;
+
+use super::checkpoint::{CheckpointAction, CheckpointPolicy};
+use super::command::WriteCommand;
+use super::opening;
+use super::transaction::Transaction;
+use super::wal_log::{self, WalLog};
+use crate::error::{SqliteError, StoreFailure, WriteError};
+use crate::handle::Engine;
+use crate::protocol::level::AckLevel;
+use crate::protocol::storage::{
+    Applied, CommitError, Committed, GroupReport, Interruption, Readiness, Storage,
+};
+use crate::sqlite::files::identity::FileIdentity;
+use crate::sqlite::reason::Reason;
+use crate::sqlite::session::StopReason;
+use crate::sync::Arc;
+
+/// Between two looks whether the file is still the one that was opened.
+const LOOK_AFTER_FILE: Duration = Duration::from_secs(1);
+/// A group that takes longer is worth a warning.
+const SLOW_GROUP: Duration = Duration::from_secs(1);
+/// How long a forced checkpoint waits for readers.
+const FORCED_WAIT: Duration = Duration::from_millis(20);
+
+/// The writable connection with all that is known about its file.
+pub(super) struct SqliteStorage {
+    pub(super) transaction: Transaction,
+    pub(super) log: WalLog,
+    pub(super) checkpoints: CheckpointPolicy,
+    pub(super) engine: Arc<Engine>,
+    pub(super) path: PathBuf,
+    pub(super) identity: FileIdentity,
+    pub(super) busy_budget: Duration,
+    pub(super) least_read_age: Duration,
+    pub(super) degraded: bool,
+    /// What `PRAGMA synchronous` is set to; `None` if that is not known.
+    pub(super) level: Option<AckLevel>,
+    pub(super) next_look: Instant,
+    pub(super) foreign: bool,
+    pub(super) data_version: Option<i64>,
+    pub(super) copied_frames: u64,
+    pub(super) rows: u64,
+    pub(super) span: Option<EnteredSpan>,
+}
+
+impl SqliteStorage {
+    fn connection(&self) -> &Connection {
+        &self.transaction.connection
+    }
+
+    /// Before a transaction: SQLite refuses the setting inside one, and a cached one would do nothing.
+    fn set_level(&mut self, level: AckLevel) -> Result<(), SqliteError> {
+        if self.level == Some(level) || self.degraded {
+            return Ok(());
+        }
+        self.level = None;
+        self.connection().execute_batch(match level {
+            AckLevel::Durable => "PRAGMA synchronous=FULL",
+            AckLevel::Committed => "PRAGMA synchronous=NORMAL",
+        })?;
+        self.level = Some(level);
+        Ok(())
+    }
+
+    /// Notices, at most once a second, that the file is not the one that its path names any more.
+    fn look_after_file(&mut self) -> Result<(), Reason> {
+        let now = Instant::now();
+        if now < self.next_look {
+            return Ok(());
+        }
+        self.next_look = now + LOOK_AFTER_FILE;
+        if wal_log::has_moved(self.connection()) || self.identity.moved() {
+            return Err(self.failure(StoreFailure::FileMoved { path: self.path.clone() }));
+        }
+        Ok(())
+    }
+
+    /// Whether another program has written since the last look. Inside a transaction the answer holds.
+    fn look_for_foreign_writes(&mut self) -> Result<(), SqliteError> {
+        let version = self.transaction.data_version()?;
+        if self.data_version.replace(version).is_some_and(|before| before != version) {
+            self.foreign = true;
+            self.engine.board.foreign_writes.add(1);
+            tracing::warn!(path = %self.path.display(), "another program has written to the database");
+        }
+        Ok(())
+    }
+
+    fn failure(&self, failure: StoreFailure) -> Reason {
+        let failure = Arc::new(failure);
+        self.engine.board.set_failure(failure.clone());
+        Reason::Failure(failure)
+    }
+
+    fn follow_log(&mut self) -> bool {
+        let wrote = self.log.take_written();
+        if wrote {
+            if self.log.frames() < self.copied_frames {
+                self.copied_frames = 0;
+            }
+            self.show_log();
+        }
+        wrote
+    }
+
+    fn show_log(&self) {
+        let board = &self.engine.board;
+        board.wal_bytes.set(self.log.bytes_of(self.log.frames()));
+        board.wal_pending_frames.set(self.log.frames().saturating_sub(self.copied_frames));
+    }
+
+    fn checkpoint(&mut self, action: CheckpointAction) -> Result<(), Reason> {
+        let wait = if action == CheckpointAction::Force {
+            self.engine.roster.stop_older_than(self.least_read_age, StopReason::WalPressure);
+            FORCED_WAIT
+        } else {
+            Duration::ZERO
+        };
+        let mode = if action == CheckpointAction::Truncate { "TRUNCATE" } else { "RESTART" };
+        let began = Instant::now();
+        let result = self.run_checkpoint(mode, wait);
+        match result {
+            Ok(progress) => {
+                self.log.set_frames(progress.frames);
+                self.copied_frames = progress.copied;
+                self.checkpoints.finished(action, progress.frames, progress.pinned);
+                self.engine.board.checkpoints.add(1);
+                self.show_log();
+                tracing::debug!(
+                    mode, frames = progress.frames, copied = progress.copied, pinned = progress.pinned,
+                    time = ?began.elapsed(), "checkpoint"
+                );
+                Ok(())
+            }
+            Err(error) if is_passing(error.code()) => {
+                tracing::warn!(%error, "a checkpoint could not be made; it is tried again");
+                self.checkpoints.finished(action, self.log.frames(), true);
+                Ok(())
+            }
+            // The sync of a checkpoint covers frames that later acknowledgements count on.
+            Err(source) => Err(self.failure(StoreFailure::Sync { path: self.path.clone(), source })),
+        }
+    }
+
+    fn run_checkpoint(&self, mode: &str, wait: Duration) -> Result<CheckpointProgress, SqliteError> {
+        let connection = self.connection();
+        connection.busy_timeout(wait)?;
+        let result = connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
+            let (busy, frames, copied): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            // -1: the log has never been read in this process, which means that it is empty.
+            let count = |frames: i64| u64::try_from(frames).unwrap_or(0);
+            Ok(if busy == 0 {
+                CheckpointProgress { frames: 0, copied: 0, pinned: false }
+            } else {
+                CheckpointProgress { frames: count(frames), copied: count(copied), pinned: true }
+            })
+        });
+        connection.busy_timeout(self.busy_budget)?;
+        Ok(result?)
+    }
+}
+
+/// What a checkpoint left.
+struct CheckpointProgress {
+    frames: u64,
+    copied: u64,
+    pinned: bool,
+}
+
+/// Errors that leave the log as it was: the disk is full, or someone else holds a lock.
+fn is_passing(code: i32) -> bool {
+    matches!(code, ffi::SQLITE_FULL | ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED)
+}
+
+impl Storage for SqliteStorage {
+    type Command = WriteCommand;
+
+    fn begin(&mut self, level: AckLevel) -> Result<(), Interruption<Reason>> {
+        self.look_after_file().map_err(Interruption::Fatal)?;
+        let begun = self
+            .set_level(level)
+            .and_then(|()| self.transaction.begin())
+            .and_then(|()| self.look_for_foreign_writes());
+        match begun {
+            Ok(()) => {
+                if self.span.is_none() {
+                    let span = tracing::debug_span!(
+                        "group",
+                        commands = tracing::field::Empty,
+                        failed = tracing::field::Empty,
+                        rows = tracing::field::Empty,
+                        bytes = tracing::field::Empty,
+                        level = tracing::field::Empty,
+                        apply = tracing::field::Empty,
+                        commit = tracing::field::Empty,
+                    );
+                    self.span = Some(span.entered());
+                }
+                Ok(())
+            }
+            Err(error) => {
+                self.transaction.abandon().map_err(|source| {
+                    Interruption::Fatal(
+                        self.failure(StoreFailure::Rollback { path: self.path.clone(), source }),
+                    )
+                })?;
+                Err(Interruption::Refused(Reason::Begin(Arc::new(error))))
+            }
+        }
+    }
+
+    fn apply(&mut self, command: &mut WriteCommand, sequence: u64) -> Applied<WriteCommand> {
+        let board = &self.engine.board;
+        board.write_started.set(Instant::now());
+        let applied = self.transaction.apply(&mut command.task, sequence, board);
+        board.write_started.clear();
+        if let Applied::Done { output, .. } = &applied {
+            self.rows += output.receipt.rows_changed;
+            board.last_sequence.set(sequence);
+        }
+        applied
+    }
+
+    fn commit(&mut self) -> Result<Committed, CommitError<WriteError, Reason>> {
+        let result = self.transaction.commit();
+        let wrote = self.follow_log();
+        match result {
+            // In the degraded mode there is no log, and every commit is durable.
+            Ok(()) => {
+                Ok(Committed { wrote: wrote || self.degraded, foreign: std::mem::take(&mut self.foreign) })
+            }
+            Err(source) => {
+                let path = self.path.clone();
+                if let Err(source) = self.transaction.abandon() {
+                    return Err(CommitError::Unknown(self.failure(StoreFailure::Rollback { path, source })));
+                }
+                if is_passing(source.code()) || source.is_constraint() {
+                    return Err(CommitError::NotApplied(source.into()));
+                }
+                Err(CommitError::Unknown(self.failure(StoreFailure::Commit { path, source })))
+            }
+        }
+    }
+
+    fn sync(&mut self) -> Result<(), Reason> {
+        if self.degraded {
+            return Ok(());
+        }
+        wal_log::sync(self.connection())
+            .map_err(|source| self.failure(StoreFailure::Sync { path: self.path.clone(), source }))
+    }
+
+    fn reserve(&mut self) -> Result<Range<u64>, Interruption<Reason>> {
+        self.level = None;
+        let reserved = opening::reserve(self.connection());
+        self.follow_log();
+        reserved.map_err(|error| {
+            let source = SqliteError::from(error);
+            if source.code() == ffi::SQLITE_IOERR {
+                return Interruption::Fatal(
+                    self.failure(StoreFailure::Commit { path: self.path.clone(), source }),
+                );
+            }
+            Interruption::Refused(Reason::Begin(Arc::new(source)))
+        })
+    }
+
+    fn upkeep(&mut self, idle: bool) -> Result<Readiness, Reason> {
+        if self.degraded {
+            return Ok(Readiness::Ready { patience: None });
+        }
+        let action = self.checkpoints.action(self.log.frames(), idle);
+        if action != CheckpointAction::None {
+            self.checkpoint(action)?;
+        }
+        if let Some(time) = self.checkpoints.stall(self.log.frames()) {
+            self.engine.board.stalls.add(1);
+            return Ok(Readiness::Stalled(time));
+        }
+        Ok(Readiness::Ready { patience: self.checkpoints.patience(self.log.frames()) })
+    }
+
+    fn report(&mut self, report: &GroupReport) {
+        let board = &self.engine.board;
+        board.groups.add(1);
+        board.commands.add(report.commands as u64);
+        board.failed_commands.add(report.failed as u64);
+        let rows = std::mem::take(&mut self.rows);
+        if report.apply + report.commit > SLOW_GROUP {
+            tracing::warn!(
+                commands = report.commands, bytes = report.bytes, apply = ?report.apply,
+                commit = ?report.commit, "slow group"
+            );
+        }
+        if let Some(span) = self.span.take() {
+            span.record("commands", report.commands);
+            span.record("failed", report.failed);
+            span.record("rows", rows);
+            span.record("bytes", report.bytes);
+            span.record("level", tracing::field::debug(report.level));
+            span.record("apply", tracing::field::debug(report.apply));
+            span.record("commit", tracing::field::debug(report.commit));
+        }
+    }
+
+    fn panicked(message: &str) -> Reason {
+        Reason::Failure(Arc::new(StoreFailure::WriterPanicked { message: message.to_owned() }))
+    }
+}
