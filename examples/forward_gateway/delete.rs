@@ -20,7 +20,7 @@ const READERS: usize = 4;
 /// Between two reads of a reader, so that they are a load and not a race for the processors.
 const READ_INTERVAL: Duration = Duration::from_millis(1);
 /// How long the readers read before the delete and after it.
-const MARGIN: Duration = Duration::from_millis(50);
+const MARGIN: Duration = Duration::from_millis(100);
 
 /// What came of the delete.
 pub struct Measured {
