@@ -32,8 +32,9 @@ pub struct Tally {
     pub accepted: usize,
     /// Ended, with the record revoked or with a failure.
     pub ended: usize,
-    /// What went wrong first, if anything did.
-    pub first_failure: Option<String>,
+    /// Ended with a failure; the latest says why.
+    pub failed: usize,
+    pub latest_failure: Option<String>,
 }
 
 impl Forwarder {
@@ -76,7 +77,10 @@ async fn accept<S: SessionStore>(listener: TcpListener, gate: Arc<Gate<S>>, tall
             drop(gate);
             tally.send_modify(|tally| {
                 tally.ended += 1;
-                tally.first_failure = tally.first_failure.take().or(failure.map(|error| error.to_string()));
+                if let Some(error) = failure {
+                    tally.failed += 1;
+                    tally.latest_failure = Some(error.to_string());
+                }
             });
         });
     }

@@ -47,12 +47,13 @@ pub struct Measured {
     pub wall: Duration,
     /// The mean of a completed connection, as its client saw it; none if there is none.
     pub mean: Option<Duration>,
-    /// Why the first connection that was not completed was not, if there is one.
-    pub first_failure: Option<String>,
+    /// Why one of the connections failed, if one did.
+    pub failure: Option<String>,
 }
 
 /// Opens the connections of `load`, and waits until the forwarder is done with them, too.
 pub async fn put_on(forwarder: &Forwarder, load: Load) -> Result<Measured> {
+    let failed_before = forwarder.settle().await?.failed;
     let start = Instant::now();
     let fetched = fetch_all(forwarder.address(), load).await?;
     let responses = start.elapsed();
@@ -62,9 +63,9 @@ pub async fn put_on(forwarder: &Forwarder, load: Load) -> Result<Measured> {
     let times: Vec<Duration> = fetched.iter().flatten().copied().collect();
     let mean = times.iter().sum::<Duration>().checked_div(u32::try_from(times.len())?);
     // The forwarder knows the cause; the client only that its connection was dropped.
-    let client_failure = fetched.into_iter().find_map(Result::err).map(|error| error.to_string());
-    let first_failure = tally.first_failure.or(client_failure);
-    Ok(Measured { completed: times.len(), responses, wall, mean, first_failure })
+    let forwarders = tally.latest_failure.filter(|_| tally.failed > failed_before);
+    let failure = forwarders.or(fetched.into_iter().find_map(Result::err).map(|error| error.to_string()));
+    Ok(Measured { completed: times.len(), responses, wall, mean, failure })
 }
 
 async fn fetch_all(address: SocketAddr, load: Load) -> Result<Vec<Result<Duration>>> {

@@ -93,7 +93,7 @@ mod tests {
             wall: Duration::from_micros(12_345),
             mean: Some(Duration::from_nanos(7_654_321)),
             responses: Duration::from_micros(8_000),
-            first_failure: None,
+            failure: None,
         };
         let row = ForwardRow::new(SCENE, Load::Together(6), &measured);
         assert_eq!(

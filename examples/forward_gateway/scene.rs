@@ -79,11 +79,10 @@ impl Stage<'_> {
         for &load in &self.options.loads {
             self.progress.step(format_args!("{scene}: {load}"));
             let measured = load::put_on(&forwarder, load).await?;
-            match &measured.first_failure {
-                // With a failure it depends on the failure what is in the file.
-                Some(failure) => self.progress.note(format_args!("{scene}: {load}: {failure}")),
-                None => check_records(&forwarder, observer).await?,
+            if let Some(failure) = &measured.failure {
+                self.progress.note(format_args!("{scene}: {load}: {failure}"));
             }
+            check_records(&forwarder, observer).await?;
             self.report.forwarded(scene, load, &measured)?;
         }
         Ok(())
@@ -101,10 +100,12 @@ impl Stage<'_> {
 
 /// Whether the file holds one revoked record for every connection that there was.
 async fn check_records(forwarder: &Forwarder, observer: &Observer) -> Result<()> {
-    let connections = i64::try_from(forwarder.settle().await?.accepted)?;
+    let tally = forwarder.settle().await?;
     let records = observer.sessions_of(SANDBOX)?;
     let revoked = observer.revoked_sessions_of(SANDBOX)?;
-    if (records, revoked) == (connections, connections) {
+    let connections = i64::try_from(tally.accepted)?;
+    // Where the store has refused something, it depends on what that was.
+    if tally.failed > 0 || (records, revoked) == (connections, connections) {
         return Ok(());
     }
     Err(format!("{connections} connections left {records} records, {revoked} of them revoked").into())
