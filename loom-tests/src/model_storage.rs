@@ -70,6 +70,12 @@ impl Disk {
         self.marks.store(marks.committed << MARK_BITS | marks.synced, Ordering::Release);
     }
 
+    /// Puts a record there that a run before this one has left, committed and not synced.
+    pub(crate) fn leave_unsynced_record(&self) {
+        let committed = self.append([Record { written: None }]);
+        self.set_marks(Marks { committed, ..self.marks() });
+    }
+
     /// The first `count` records.
     pub(crate) fn records(&self, count: usize) -> Vec<Record> {
         lock(&self.records)[..count].to_vec()

@@ -1,7 +1,6 @@
 //! The engine's threads: the writer, the readers, the alarm; how they start and how they end.
 
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -12,7 +11,7 @@ use super::latch::Latch;
 use super::open::{Options, Place};
 use super::store::Store;
 use crate::error::{CloseError, OpenError};
-use crate::protocol::writer_loop::panic_message;
+use crate::protocol::foreign_code::guarded;
 use crate::sqlite::reader::Reader;
 use crate::sqlite::writer::Writer;
 use crate::sync::{Arc, thread};
@@ -29,11 +28,8 @@ pub(crate) fn start(place: Place, options: Options, opened: Arc<OpenLatch>) -> R
 
 fn writer_thread(place: Place, options: Options, opened: Arc<OpenLatch>) {
     let path = options.plan.path.clone();
-    // Unwind safe: what the panic left is dropped.
-    let started = catch_unwind(AssertUnwindSafe(|| Running::start(place, options)));
-    let started = started.unwrap_or_else(|payload| {
-        Err(OpenError::Panicked { path, message: panic_message(payload.as_ref()).to_owned() })
-    });
+    let started = guarded(|| Running::start(place, options))
+        .unwrap_or_else(|message| Err(OpenError::Panicked { path, message }));
     match started {
         Ok((running, store)) => {
             opened.set(Ok(store));

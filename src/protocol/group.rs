@@ -4,6 +4,7 @@
 //! takes the whole transaction with it, the others are carried out again without it, and whatever follows
 //! in the hand runs alone, so that many such commands do not run the group many times.
 
+use super::foreign_code::{deliver, discard};
 use super::ledger::{Sequencer, SyncLedger};
 use super::level::AckLevel;
 use super::limits::GroupLimits;
@@ -108,10 +109,11 @@ impl<S: Storage> GroupRun<S> {
     /// Answers what was started before the writer stopped for `reason`.
     pub(crate) fn answer_unknown(&mut self, reason: &ReasonOf<S>) {
         for Started { member, verdict } in self.started.drain(..) {
-            member.responder.answer(match verdict {
+            let answer = match verdict {
                 Some(Verdict::Failed(error)) => Answer::Failed(error),
                 _ => Answer::Unknown(reason.clone()),
-            });
+            };
+            deliver(member.responder, answer, member.work);
         }
     }
 
@@ -226,7 +228,7 @@ impl<S: Storage> GroupRun<S> {
     /// not fail again.
     fn void(&mut self, indices: impl Iterator<Item = usize>) {
         for index in indices {
-            self.started[index].verdict = None;
+            discard(self.started[index].verdict.take());
         }
     }
 
@@ -237,13 +239,14 @@ impl<S: Storage> GroupRun<S> {
 
     fn answer(&mut self) {
         for Started { member, verdict } in self.started.drain(..) {
-            member.responder.answer(match verdict {
+            let answer = match verdict {
                 Some(Verdict::Done { output, .. }) => Answer::Done(output),
                 Some(Verdict::Failed(error)) => Answer::Failed(error),
                 Some(Verdict::Refused(reason)) => Answer::NotStarted(Refusal::Begin(reason)),
                 // Not reached: every pending command was carried out alone, which gives it a verdict.
                 None => Answer::Unknown(S::Command::lost()),
-            });
+            };
+            deliver(member.responder, answer, member.work);
         }
     }
 }

@@ -9,6 +9,7 @@
 
 pub(crate) mod alarm;
 pub(crate) mod answer;
+pub(crate) mod foreign_code;
 pub(crate) mod group;
 pub(crate) mod ledger;
 pub(crate) mod level;
@@ -16,5 +17,7 @@ pub(crate) mod limits;
 pub(crate) mod line;
 pub(crate) mod queue;
 pub(crate) mod storage;
+#[cfg(all(test, not(walwright_model)))]
+mod stress;
 pub(crate) mod work;
 pub(crate) mod writer_loop;

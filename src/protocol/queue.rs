@@ -13,6 +13,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use super::answer::{Responder, Ticket, slot};
+use super::foreign_code::{deliver, guarded};
 use super::level::AckLevel;
 use super::limits::{GroupLimits, QueueLimits};
 use super::line::{Entry, Line, Place};
@@ -140,7 +141,7 @@ impl<W: Work> CommandQueue<W> {
         drop(state);
         self.wake(wake, wakers);
         if let Some(entry) = entry {
-            entry.responder.answer(Answer::NotStarted(Refusal::Closed));
+            deliver(entry.responder, Answer::NotStarted(Refusal::Closed), entry.work);
         }
     }
 
@@ -153,7 +154,7 @@ impl<W: Work> CommandQueue<W> {
         drop(state);
         self.wake(wake, wakers);
         if let Some(entry) = entry {
-            entry.responder.answer(Answer::NotStarted(Refusal::Closed));
+            deliver(entry.responder, Answer::NotStarted(Refusal::Closed), entry.work);
         }
     }
 
@@ -182,7 +183,7 @@ impl<W: Work> CommandQueue<W> {
             self.pause_ended.notify_all();
         }
         for entry in expired {
-            entry.responder.answer(Answer::NotStarted(Refusal::Expired));
+            deliver(entry.responder, Answer::NotStarted(Refusal::Expired), entry.work);
         }
         next
     }
@@ -298,7 +299,7 @@ impl<W: Work> CommandQueue<W> {
             self.work_arrived.notify_all();
         }
         for waker in callers {
-            waker.wake();
+            let _ = guarded(|| waker.wake());
         }
     }
 
@@ -393,6 +394,6 @@ impl<W: Work> QueueState<W> {
 
 fn refuse<W: Work>(entries: Vec<Entry<W>>, refusal: &Refusal<W::Reason>) {
     for entry in entries {
-        entry.responder.answer(Answer::NotStarted(refusal.clone()));
+        deliver(entry.responder, Answer::NotStarted(refusal.clone()), entry.work);
     }
 }

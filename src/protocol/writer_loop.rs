@@ -1,8 +1,8 @@
 //! The writer's loop: upkeep, take, carry out, answer, until the queue is closed or the engine must stop.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::foreign_code::panic_message;
 use super::group::GroupRun;
 use super::ledger::Sequencer;
 use super::limits::GroupLimits;
@@ -25,7 +25,7 @@ pub(crate) fn run<S: Storage>(
     let reason = match end {
         Ok(Ok(())) => return Ok(()),
         Ok(Err(reason)) => reason,
-        Err(payload) => S::panicked(panic_message(payload.as_ref())),
+        Err(payload) => S::panicked(&panic_message(payload)),
     };
     // Refuse first: who hears of the failure and calls again must not be admitted any more.
     queue.stop(reason.clone());
@@ -58,14 +58,5 @@ fn serve<S: Storage>(
             Take::Idle => {}
             Take::Finished => return Ok(()),
         }
-    }
-}
-
-/// The text of a panic, if it has one.
-pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> &str {
-    match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
-        (Some(text), _) => text,
-        (_, Some(text)) => text,
-        _ => "a panic without a message",
     }
 }

@@ -9,3 +9,6 @@ pub(crate) mod reason;
 pub(crate) mod session;
 pub(crate) mod settings;
 pub(crate) mod writer;
+
+/// The engine's own table, in users' files: one row that says which commit sequences are reserved.
+pub(crate) const ENGINE_TABLE: &str = "walwright_sequence";

@@ -2,8 +2,9 @@
 
 use crate::bench::{Bench, groups_of, join, over};
 use crate::command::Write;
-use crate::explore::Exploration;
+use crate::explore::{Exploration, explore};
 use crate::protocol::queue::Depth;
+use crate::protocol::work::Answer;
 
 /// An observer looks at any moment, while commands enter, wait, are taken, expire and leave.
 #[test]
@@ -66,23 +67,53 @@ fn an_emptied_queue_has_all_its_room_again() {
     exploration.finish();
 }
 
-/// A large command waits for room; a small one that would fit comes later and waits behind it.
+/// The callers count by themselves: two of six bytes are never admitted at once into ten. The queue's own
+/// count would agree with itself whatever it left out.
+#[test]
+fn what_the_callers_see_admitted_fits() {
+    explore("what_the_callers_see_admitted_fits", || {
+        let bench = Bench::with_limits(9, 10);
+        let first = bench.send(Write::committed(1).of_bytes(6));
+        let second = bench.send(Write::committed(2).of_bytes(6));
+        let third = bench.send(Write::committed(3).of_bytes(6));
+        let engine = bench.spawn(|bench| {
+            if let Some(member) = bench.queue.take_one() {
+                member.responder.answer(Answer::Failed("served"));
+            }
+        });
+        assert!(!third.is_admitted(), "only the first is taken, and the second is as large");
+        first.wait();
+        assert!(second.is_admitted());
+        assert!(!third.is_admitted(), "only the first was taken, and the second is as large");
+        join(engine);
+    });
+}
+
+/// A large command waits for room; a small one that would fit comes later and waits behind it, also when
+/// the writer makes room for the small one alone.
 #[test]
 fn a_small_command_does_not_overtake_a_large_one_that_waits() {
     let mut exploration = Exploration::new("a_small_command_does_not_overtake_a_large_one_that_waits");
-    for (case, sizes) in [("bytes", [6, 6, 1]), ("exactly the rest", [6, 10, 4])] {
+    for (case, before, large, small) in
+        [("one before", &[6][..], 6, 1), ("exactly the rest", &[6], 10, 4), ("two before", &[4, 4], 8, 2)]
+    {
         exploration.case(case, move || {
-            let bench = Bench::with_limits(3, 10);
-            let first = bench.send(Write::committed(1).of_bytes(sizes[0]));
-            let large = bench.send(Write::committed(2).of_bytes(sizes[1]));
+            let bench = Bench::with_limits(4, 10);
+            let mut sent: Vec<_> = before
+                .iter()
+                .zip(10u8..)
+                .map(|(bytes, id)| bench.send(Write::committed(id).of_bytes(*bytes)))
+                .collect();
+            let large = bench.send(Write::committed(2).of_bytes(large));
             let writer = bench.spawn_writer(groups_of(1), &[]);
-            let tried = bench.try_enter(Write::committed(4));
-            let small = bench.send(Write::committed(3).of_bytes(sizes[2]));
+            sent.extend(bench.try_enter(Write::committed(4)));
+            let small = bench.send(Write::committed(3).of_bytes(small));
             // Looked at in this order: the earlier one's state can only have gone on since.
             if small.is_admitted() {
                 assert!(large.is_admitted(), "the small one has overtaken the large one");
             }
-            for sent in [Some(small), tried.ok(), Some(large), Some(first)].into_iter().flatten() {
+            sent.extend([small, large]);
+            for sent in sent {
                 assert!(sent.wait().is_done());
             }
             bench.close(writer);
@@ -94,8 +125,7 @@ fn a_small_command_does_not_overtake_a_large_one_that_waits() {
 /// Two senders wait for one place: whoever came first has it first.
 #[test]
 fn senders_that_wait_are_admitted_in_turn() {
-    let mut exploration = Exploration::new("senders_that_wait_are_admitted_in_turn");
-    exploration.case("room for one", || {
+    explore("senders_that_wait_are_admitted_in_turn", || {
         let bench = Bench::new(1);
         let first = bench.send(Write::committed(1));
         let second = bench.send(Write::committed(2));
@@ -115,7 +145,6 @@ fn senders_that_wait_are_admitted_in_turn() {
         join(observer);
         bench.close(writer);
     });
-    exploration.finish();
 }
 
 fn assert_empty(bench: &Bench) {

@@ -18,19 +18,21 @@ const KINDS: [(&str, Deed, crate::protocol::level::AckLevel); 6] = [
     ("failing durable", Deed::Fail, Durable),
 ];
 
-const FOREIGN: [Line; 1] = [(Step::Begin, 1, Fault::ForeignWrite)];
-
-fn mixes(name: &'static str, group: usize, script: &'static [Line]) {
+/// Sends every mix of two kinds. `prepared`: after a group of its own that leaves everything synced, so that
+/// nothing but the two is to blame for what is not.
+fn mixes(name: &'static str, group: usize, prepared: bool, script: &'static [Line]) {
     let mut exploration = Exploration::new(name);
     for (first_name, first_deed, first_level) in KINDS {
         for (second_name, second_deed, second_level) in KINDS {
             exploration.case(&format!("{first_name}, {second_name}"), move || {
                 let bench = Bench::new(3);
                 let writer = bench.spawn_writer(groups_of(group), script);
+                let preparation = prepared.then(|| bench.send(Write::durable(0)));
                 let first = bench.send(Write::new(1, first_deed, first_level));
                 let second = bench.send(Write::new(2, second_deed, second_level));
                 assert_eq!(second.wait().is_done(), second_deed != Deed::Fail);
                 assert_eq!(first.wait().is_done(), first_deed != Deed::Fail);
+                assert!(preparation.is_none_or(|sent| sent.wait().is_done()));
                 bench.close(writer);
             });
         }
@@ -40,19 +42,24 @@ fn mixes(name: &'static str, group: usize, script: &'static [Line]) {
 
 #[test]
 fn every_mix_of_two_in_one_group_waits_for_its_sync() {
-    mixes("every_mix_of_two_in_one_group_waits_for_its_sync", 2, &[]);
+    mixes("every_mix_of_two_in_one_group_waits_for_its_sync", 2, false, &[]);
 }
 
 /// Also the dirty flag: the second group may write nothing after a `Committed` first one.
 #[test]
 fn every_mix_of_two_groups_waits_for_its_sync() {
-    mixes("every_mix_of_two_groups_waits_for_its_sync", 1, &[]);
+    mixes("every_mix_of_two_groups_waits_for_its_sync", 1, true, &[]);
 }
 
 /// Another program commits between the two groups, and nobody has synced that.
 #[test]
 fn every_mix_waits_for_the_sync_of_what_another_program_wrote() {
-    mixes("every_mix_waits_for_the_sync_of_what_another_program_wrote", 1, &FOREIGN);
+    mixes(
+        "every_mix_waits_for_the_sync_of_what_another_program_wrote",
+        1,
+        true,
+        &[(Step::Begin, 1, Fault::ForeignWrite)],
+    );
 }
 
 /// Three in groups of two: the durable one stands first, in the middle or last, so a sync for the last
@@ -97,6 +104,24 @@ fn a_delete_of_nothing_waits_for_the_sync_of_what_others_wrote() {
             });
             assert!(bench.send(Write::new(1, Deed::DeleteNothing, Committed)).wait().is_done());
             join(other);
+            bench.close(writer);
+        });
+    }
+    exploration.finish();
+}
+
+/// What an earlier run committed and never synced is nobody's promise yet: a delete that finds nothing, as the
+/// writer's very first command, has seen it.
+#[test]
+fn what_was_there_before_the_writer_is_synced_before_it_is_promised() {
+    let mut exploration =
+        Exploration::new("what_was_there_before_the_writer_is_synced_before_it_is_promised");
+    for level in [Committed, Durable] {
+        exploration.case(&format!("{level:?}"), move || {
+            let bench = Bench::new(1);
+            bench.disk.leave_unsynced_record();
+            let writer = bench.spawn_writer(groups_of(1), &[]);
+            assert!(bench.send(Write::new(1, Deed::DeleteNothing, level)).wait().is_done());
             bench.close(writer);
         });
     }

@@ -139,8 +139,10 @@ fn a_dropped_answer_cancels_nothing() {
         let bench = Bench::new(2);
         let writer = bench.spawn_writer(groups_of(2), &[]);
         let first = bench.send(Write::committed(1));
+        let number = first.number;
         first.wait_admitted();
         drop(first);
+        bench.queue.leave(number);
         let second = bench.send(Write::durable(2));
         assert!(second.wait().is_done());
         bench.close(writer);

@@ -3,14 +3,16 @@
 
 use std::sync::Arc;
 
-use crate::bench::{Bench, groups_of, join};
+use crate::bench::{Bench, groups_of, join, over};
 use crate::command::{Receipt, Write};
 use crate::explore::{Exploration, explore};
+use crate::model_storage::{Fault, Step, assert_struck};
 use crate::parker::{block_on, poll_elsewhere};
 use crate::protocol::answer::slot;
 use crate::protocol::limits::QueueLimits;
 use crate::protocol::queue::{CommandQueue, Entrance};
 use crate::protocol::work::Answer;
+use crate::sync::{Condvar, Mutex};
 
 /// The future of an answer is polled by one task, then by another: the answer wakes the later one.
 #[test]
@@ -137,30 +139,45 @@ fn two_threads_that_share_a_queue_leave_nothing_behind() {
     exploration.finish();
 }
 
-/// An expiry or a leaving admits the next one while the engine threads sleep: one of them must hear of it.
+/// Two engine threads sleep when the first command comes. Whatever it is that then admits more (the taking of
+/// the first, its expiry, the leaving of one that waits), the second thread must hear of it: work does not wait
+/// for the first one to come back. Each thread keeps what it took until the other has something, too.
 #[test]
-fn a_withdrawal_that_admits_the_next_wakes_an_engine_thread() {
-    let mut exploration = Exploration::new("a_withdrawal_that_admits_the_next_wakes_an_engine_thread");
-    for case in ["expire", "leave"] {
+fn work_does_not_wait_while_an_engine_thread_sleeps() {
+    let mut exploration = Exploration::new("work_does_not_wait_while_an_engine_thread_sleeps");
+    for (case, sizes) in [("take", [10, 5, 5]), ("expire", [10, 5, 5]), ("leave", [4, 8, 6])] {
         exploration.case(case, move || {
-            let bench = Bench::with_limits(2, 10);
-            let engine = bench.spawn(|bench| {
-                while let Some(member) = bench.queue.take_one() {
-                    member.responder.answer(Answer::Failed("served"));
-                }
+            let bench = Bench::with_limits(3, 10);
+            let busy = Arc::new((Mutex::new(0), Condvar::new()));
+            let engines = [(); 2].map(|()| {
+                let busy = busy.clone();
+                bench.spawn(move |bench| {
+                    while let Some(member) = bench.queue.take_one() {
+                        let (count, changed) = &*busy;
+                        let mut count = count.lock();
+                        *count += 1;
+                        changed.notify_all();
+                        while *count < 2 {
+                            changed.wait(&mut count);
+                        }
+                        drop(count);
+                        member.responder.answer(Answer::Failed("served"));
+                    }
+                })
             });
-            let first = bench.send(Write::committed(1).of_bytes(6));
-            let second = bench.send_overdue(Write::committed(2).of_bytes(6));
-            let third = bench.send(Write::committed(3).of_bytes(4));
+            let first = bench.send_overdue(Write::committed(1).of_bytes(sizes[0]));
+            let second = bench.send(Write::committed(2).of_bytes(sizes[1]));
+            let third = bench.send(Write::committed(3).of_bytes(sizes[2]));
             match case {
-                "expire" => drop(bench.queue.expire(crate::bench::over())),
-                _ => bench.queue.leave(second.number),
+                "expire" => drop(bench.queue.expire(over())),
+                "leave" => bench.queue.leave(second.number),
+                _ => {}
             }
-            third.wait();
-            first.wait();
-            drop(second);
+            for sent in [third, second, first] {
+                sent.wait();
+            }
             bench.queue.close();
-            join(engine);
+            engines.into_iter().for_each(join);
         });
     }
     exploration.finish();
@@ -170,7 +187,6 @@ fn a_withdrawal_that_admits_the_next_wakes_an_engine_thread() {
 /// at that moment is taken.
 #[test]
 fn a_command_reaches_a_writer_whose_patience_ends() {
-    use crate::model_storage::{Fault, Step};
     let mut exploration = Exploration::new("a_command_reaches_a_writer_whose_patience_ends");
     for (case, script) in [
         ("once", vec![(Step::Upkeep, 0, Fault::Impatient)]),
@@ -186,5 +202,6 @@ fn a_command_reaches_a_writer_whose_patience_ends() {
             bench.close(writer);
         });
     }
+    assert_struck(&[(Step::Upkeep, Fault::Impatient), (Step::Upkeep, Fault::Stalled)]);
     exploration.finish();
 }

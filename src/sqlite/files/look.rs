@@ -21,7 +21,7 @@ pub(crate) enum Finding {
     /// Nothing there, or an empty file without a WAL: a database that is still to be written.
     Nothing,
     /// A database that may be opened.
-    Database(Facts),
+    Database,
     /// A rollback journal has to be played back before the database can be read.
     HotJournal,
 }
@@ -59,7 +59,7 @@ pub(crate) fn look(plan: &OpenPlan, path: &Path, patience: &Patience) -> Result<
         None => Ok(Finding::HotJournal),
         Some(facts) => {
             judge(plan, path, &facts)?;
-            Ok(Finding::Database(facts))
+            Ok(Finding::Database)
         }
     }
 }

@@ -1,7 +1,6 @@
 //! A reader: one read-only connection that carries out one read after the other.
 
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -12,9 +11,9 @@ use super::connect::open_reader;
 use super::roster::ReadSeat;
 use crate::board::Board;
 use crate::error::{ClosureError, OpenError, ReadError, SqliteError};
+use crate::protocol::foreign_code::{discard, guarded};
 use crate::protocol::queue::CommandQueue;
 use crate::protocol::work::Answer;
-use crate::protocol::writer_loop::panic_message;
 use crate::sqlite::engine_statement::EngineStatement;
 use crate::sqlite::plan::OpenPlan;
 use crate::sqlite::session::{
@@ -84,10 +83,12 @@ impl Reader {
             let result = self.carry_out(member.work, board);
             board.reads.add(1);
             // The snapshot is released by now: who hears of the result finds nothing pinned by it.
-            member.responder.answer(match result {
+            let answer = match result {
                 Ok(output) => Answer::Done(output),
                 Err(error) => Answer::Failed(error),
-            });
+            };
+            // A waker is code of the caller, and so is a result that nobody waits for any more.
+            let _ = guarded(|| member.responder.answer(answer));
         }
     }
 
@@ -106,7 +107,10 @@ impl Reader {
         self.seat.end();
         match stopped {
             // Whatever the closure made of it: its caller hears why it was ended.
-            Some(reason) => Err(self.stopped(reason)),
+            Some(reason) => {
+                discard(result);
+                Err(self.stopped(reason))
+            }
             None => result,
         }
     }
@@ -117,8 +121,7 @@ impl Reader {
             let session = Session::new(&self.desk.connection, &self.desk.state);
             match task {
                 ReadTask::Closure(closure) => {
-                    // Unwind safe: the closure is gone, and the session's end resets what it left.
-                    let ended = catch_unwind(AssertUnwindSafe(|| closure(&Db::new(&session))));
+                    let ended = guarded(|| closure(&Db::new(&session)));
                     self.closure_result(ended, board)
                 }
                 ReadTask::Query { sql, params } => session
@@ -136,15 +139,15 @@ impl Reader {
 
     fn closure_result(
         &self,
-        ended: Result<Result<Box<dyn Any + Send>, ClosureError>, Box<dyn Any + Send>>,
+        ended: Result<Result<Box<dyn Any + Send>, ClosureError>, String>,
         board: &Board,
     ) -> Result<ReadOutput, ReadError> {
         match ended {
             Ok(Ok(value)) => Ok(ReadOutput::Closure(value)),
             Ok(Err(error)) => Err(self.closure_error(error)),
-            Err(payload) => {
+            Err(message) => {
                 board.panics.add(1);
-                Err(ReadError::Panic { message: panic_message(payload.as_ref()).to_owned() })
+                Err(ReadError::Panic { message })
             }
         }
     }

@@ -7,12 +7,10 @@
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization, TransactionOperation};
 
+use crate::sqlite::ENGINE_TABLE;
 use crate::sync::Arc;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-
-/// The one table that is the engine's own. Users' SQL may read it and nothing else.
-pub const ENGINE_TABLE: &str = "walwright_sequence";
 
 /// Pragmas that only read, whatever their argument is.
 const READING_PRAGMAS: &[&str] = &[

@@ -4,7 +4,7 @@
 //! words, in the statement's text and in the schema. A word that stands in a name, a string or a comment
 //! counts too: the scan errs only towards a stricter commit or a needless savepoint.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use rusqlite::Connection;
 

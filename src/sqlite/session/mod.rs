@@ -17,11 +17,10 @@ mod tx;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use authorizer::ENGINE_TABLE;
 pub use db::Db;
-pub use facts::{SchemaFacts, StatementFacts};
+pub use facts::StatementFacts;
 pub use failure::{NotAllowed, SessionError, TransactionEnded};
-pub use session::{LeftBehind, Session, StatementOutcome};
+pub use session::Session;
 pub use state::SessionState;
 pub use statement::{Rows, Statement};
 pub use stop::{StopCheck, StopLimits, StopReason, Stopped};

@@ -11,6 +11,7 @@ use super::facts::StatementFacts;
 use super::failure::{Failure, NotAllowed, SessionError};
 use super::state::{LONGEST_CACHED_TEXT, SessionState};
 use super::statement::{Prepared, Statement};
+use crate::error::SqliteError;
 use crate::handle::params::Params;
 use crate::handle::rows::ResultRows;
 use crate::sync::Arc;
@@ -34,8 +35,6 @@ pub struct StatementOutcome {
     pub rows_changed: u64,
     /// Its rows, if they were wanted.
     pub rows: Option<ResultRows>,
-    /// Whether it may have deleted rows, by whatever way.
-    pub deletes: bool,
 }
 
 /// What a closure left behind, all of it harmless now.
@@ -60,26 +59,6 @@ impl<'c> Session<'c> {
         self.deletes.get()
     }
 
-    /// Runs SQL of the engine's own in between, such as a savepoint.
-    pub fn as_engine<T>(&self, body: impl FnOnce(&Connection) -> T) -> T {
-        /// Users' SQL comes next again, also after a panic.
-        struct Back<'a>(&'a SessionState);
-        impl Drop for Back<'_> {
-            fn drop(&mut self) {
-                self.0.guard.set_users(true);
-            }
-        }
-        let _back = Back(self.state);
-        self.state.guard.set_users(false);
-        body(self.connection)
-    }
-
-    /// Whether statement commands with this text can fail and leave something behind: if so they need a
-    /// savepoint. Prepares the statement, without running it.
-    pub fn facts(&self, sql: &str) -> Result<StatementFacts, SessionError> {
-        self.prepare(sql).map(|statement| statement.facts()).map_err(Failure::into_session)
-    }
-
     /// Runs one statement to its end.
     ///
     /// `rows_up_to` asks for its rows and bounds the memory that they take, in bytes; without it they are
@@ -90,16 +69,29 @@ impl<'c> Session<'c> {
         params: &Params,
         rows_up_to: Option<usize>,
     ) -> Result<StatementOutcome, SessionError> {
-        self.run(sql, params, rows_up_to).map_err(Failure::into_session)
+        self.run_statement_after(sql, params, rows_up_to, |_| Ok(()))
     }
 
-    fn run(
+    /// The same, but between preparing and running the statement `first` hears what it may do. There the
+    /// engine's own statements are allowed: that is the place for a savepoint.
+    pub fn run_statement_after(
         &self,
         sql: &str,
         params: &Params,
         rows_up_to: Option<usize>,
+        first: impl FnOnce(StatementFacts) -> Result<(), SqliteError>,
+    ) -> Result<StatementOutcome, SessionError> {
+        let mut statement = self.prepare(sql).map_err(Failure::into_session)?;
+        self.as_engine(|| first(statement.facts())).map_err(SessionError::Sqlite)?;
+        self.run(&mut statement, params, rows_up_to).map_err(Failure::into_session)
+    }
+
+    fn run(
+        &self,
+        statement: &mut Statement<'_>,
+        params: &Params,
+        rows_up_to: Option<usize>,
     ) -> Result<StatementOutcome, Failure> {
-        let mut statement = self.prepare(sql)?;
         let (rows_changed, rows) = match rows_up_to {
             None => (statement.run(|statement| params.bind(statement))?, None),
             Some(limit) => {
@@ -108,7 +100,21 @@ impl<'c> Session<'c> {
                 (rows_changed, Some(rows))
             }
         };
-        Ok(StatementOutcome { rows_changed, rows, deletes: statement.facts().deletes })
+        Ok(StatementOutcome { rows_changed, rows })
+    }
+
+    /// Lets the engine's own statements run in between.
+    pub fn as_engine<T>(&self, body: impl FnOnce() -> T) -> T {
+        /// Users' SQL comes next again, also after a panic.
+        struct Back<'a>(&'a SessionState);
+        impl Drop for Back<'_> {
+            fn drop(&mut self) {
+                self.0.guard.set_users(true);
+            }
+        }
+        let _back = Back(self.state);
+        self.state.guard.set_users(false);
+        body()
     }
 
     pub(super) fn prepare(&self, sql: &str) -> Result<Statement<'_>, Failure> {

@@ -110,6 +110,7 @@ impl Work for WriteCommand {
 
 impl Command for WriteCommand {
     fn level(&self) -> AckLevel {
-        self.level
+        // A flush that is not durable would be none, whatever level its caller set.
+        if let WriteTask::Flush = self.task { AckLevel::Durable } else { self.level }
     }
 }

@@ -1,7 +1,7 @@
 //! One transaction on the writable connection, and each command isolated inside it.
 
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -11,11 +11,12 @@ use super::wal_log::has_open_foreign_keys;
 use crate::board::Board;
 use crate::error::{ClosureError, SqliteError, WriteError};
 use crate::handle::Receipt;
+use crate::protocol::foreign_code::{discard, guarded};
 use crate::protocol::storage::Applied;
-use crate::protocol::writer_loop::panic_message;
 use crate::sqlite::engine_statement::EngineStatement;
 use crate::sqlite::session::{
-    NotAllowed, Session, SessionError, SessionState, StopLimits, StopReason, Stopped, TransactionEnded, Tx,
+    NotAllowed, Session, SessionError, SessionState, StatementFacts, StopLimits, StopReason, Stopped,
+    TransactionEnded, Tx,
 };
 
 /// The bounds of one write.
@@ -38,6 +39,8 @@ pub(super) struct Transaction {
     data_version: EngineStatement,
     state: SessionState,
     limits: WriteLimits,
+    /// A failed command could not be undone: what is in the transaction must not be committed.
+    stuck: Cell<bool>,
     pub(super) connection: Connection,
 }
 
@@ -45,6 +48,23 @@ pub(super) struct Transaction {
 struct Done {
     rows_changed: u64,
     value: WriteValue,
+}
+
+/// One command's session, and the savepoint that undoes the command alone, if it needs one.
+struct Isolation<'t> {
+    session: Session<'t>,
+    savepoint: &'t EngineStatement,
+    is_set: Cell<bool>,
+}
+
+impl Isolation<'_> {
+    /// Sets the savepoint, once. Inside the session only as the engine.
+    fn set_savepoint(&self) -> Result<(), SqliteError> {
+        if !self.is_set.replace(true) {
+            self.savepoint.run()?;
+        }
+        Ok(())
+    }
 }
 
 impl Transaction {
@@ -64,6 +84,7 @@ impl Transaction {
             data_version: prepare(c"PRAGMA main.data_version")?,
             state,
             limits,
+            stuck: Cell::new(false),
             connection,
         })
     }
@@ -79,6 +100,10 @@ impl Transaction {
     }
 
     pub(super) fn commit(&mut self) -> Result<(), SqliteError> {
+        if self.stuck.get() {
+            let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);
+            return Err(rusqlite::Error::SqliteFailure(error, None).into());
+        }
         self.commit.run().map(drop)
     }
 
@@ -104,9 +129,9 @@ impl Transaction {
         board: &Board,
     ) -> Applied<WriteCommand> {
         let (result, deletes) = match task {
-            WriteTask::Statement(call) => self.statement(call, board),
-            WriteTask::Batch(calls) => self.isolated(true, |this, session| this.batch(calls, session, board)),
-            WriteTask::Closure(closure) => self.closure(closure, board),
+            WriteTask::Statement(call) => self.isolated(|isolation| self.call(call, isolation, board)),
+            WriteTask::Batch(calls) => self.isolated(|isolation| self.batch(calls, isolation, board)),
+            WriteTask::Closure(closure) => self.isolated(|isolation| self.closure(closure, isolation, board)),
             WriteTask::Flush => (Ok(Done { rows_changed: 0, value: WriteValue::None }), false),
         };
         let result = result.map(|done| WriteOutput {
@@ -114,34 +139,30 @@ impl Transaction {
             value: done.value,
         });
         match result {
-            _ if self.connection.is_autocommit() => {
-                Applied::Lost(result.err().unwrap_or_else(|| WriteError::Closure(TransactionEnded.into())))
+            Ok(output) if self.connection.is_autocommit() => {
+                discard(output);
+                Applied::Lost(WriteError::Closure(TransactionEnded.into()))
             }
+            Err(error) if self.connection.is_autocommit() => Applied::Lost(error),
             Ok(output) => Applied::Done { output, deletes },
             Err(error) => Applied::Failed(error),
         }
     }
 
-    fn statement(&mut self, call: &StatementCall, board: &Board) -> (Result<Done, WriteError>, bool) {
-        // Looked up before it runs, since a savepoint has to come first.
-        let facts = Session::new(&self.connection, &self.state).facts(&call.sql);
-        let savepoint = match facts {
-            Ok(facts) => facts.needs_savepoint,
-            Err(error) => return (Err(self.statement_error(error)), false),
-        };
-        self.isolated(savepoint, |this, session| this.run_call(call, session, board))
-    }
-
-    fn run_call(
+    fn call(
         &self,
         call: &StatementCall,
-        session: &Session<'_>,
+        isolation: &Isolation<'_>,
         board: &Board,
     ) -> Result<Done, WriteError> {
         board.statements.add(1);
         let rows_up_to = call.wants_rows.then_some(self.limits.result_bytes);
-        let outcome = session
-            .run_statement(&call.sql, &call.params, rows_up_to)
+        let first = |facts: StatementFacts| {
+            if facts.needs_savepoint { isolation.set_savepoint() } else { Ok(()) }
+        };
+        let outcome = isolation
+            .session
+            .run_statement_after(&call.sql, &call.params, rows_up_to, first)
             .map_err(|error| self.statement_error(error))?;
         let value = outcome.rows.map_or(WriteValue::None, WriteValue::Rows);
         Ok(Done { rows_changed: outcome.rows_changed, value })
@@ -150,82 +171,84 @@ impl Transaction {
     fn batch(
         &self,
         calls: &[StatementCall],
-        session: &Session<'_>,
+        isolation: &Isolation<'_>,
         board: &Board,
     ) -> Result<Done, WriteError> {
         let mut rows_changed = 0;
-        for call in calls {
-            rows_changed += self.run_call(call, session, board)?.rows_changed;
+        for (index, call) in calls.iter().enumerate() {
+            if index == 0 && calls.len() > 1 {
+                isolation.session.as_engine(|| isolation.set_savepoint())?;
+            }
+            rows_changed += self.call(call, isolation, board)?.rows_changed;
         }
         Ok(Done { rows_changed, value: WriteValue::None })
     }
 
-    fn closure(&mut self, closure: &mut WriteClosure, board: &Board) -> (Result<Done, WriteError>, bool) {
+    fn closure(
+        &self,
+        closure: &mut WriteClosure,
+        isolation: &Isolation<'_>,
+        board: &Board,
+    ) -> Result<Done, WriteError> {
         board.statements.add(1);
-        self.isolated(true, |this, session| {
-            let before = this.connection.total_changes();
-            // Unwind safe: all that the closure did in the database is undone, and the rest is its own.
-            let ended = catch_unwind(AssertUnwindSafe(|| closure(&Tx::new(session))));
-            let value = this.closure_value(ended, board)?;
-            let rows_changed = this.connection.total_changes() - before;
-            Ok(Done { rows_changed, value: WriteValue::Closure(value) })
-        })
+        isolation.session.as_engine(|| isolation.set_savepoint())?;
+        let before = self.connection.total_changes();
+        let ended = guarded(|| closure(&Tx::new(&isolation.session)));
+        let value = self.closure_value(ended, board)?;
+        let rows_changed = self.connection.total_changes() - before;
+        Ok(Done { rows_changed, value: WriteValue::Closure(value) })
     }
 
     fn closure_value(
         &self,
-        ended: Result<Result<Box<dyn Any + Send>, ClosureError>, Box<dyn Any + Send>>,
+        ended: Result<Result<Box<dyn Any + Send>, ClosureError>, String>,
         board: &Board,
     ) -> Result<Box<dyn Any + Send>, WriteError> {
         match ended {
             Ok(result) => result.map_err(|error| self.closure_error(error)),
-            Err(payload) => {
+            Err(message) => {
                 board.panics.add(1);
-                Err(WriteError::Panic { message: panic_message(payload.as_ref()).to_owned() })
+                Err(WriteError::Panic { message })
             }
         }
     }
 
-    /// Runs `work` so that a failure leaves nothing behind, if needed with a savepoint. Tells whether it
-    /// deleted anything. The transaction may be gone afterwards: callers ask.
+    /// Runs `work` so that a failure leaves nothing of it behind, if needed with a savepoint. Tells whether
+    /// it deleted anything. The transaction may be gone afterwards: callers ask.
     fn isolated(
         &self,
-        savepoint: bool,
-        work: impl FnOnce(&Self, &Session<'_>) -> Result<Done, WriteError>,
+        work: impl FnOnce(&Isolation<'_>) -> Result<Done, WriteError>,
     ) -> (Result<Done, WriteError>, bool) {
-        if savepoint && let Err(error) = self.savepoint.run() {
-            return (Err(error.into()), false);
-        }
         let stop = self.state.stop_check();
         stop.arm(StopLimits {
             run_limit_at: Instant::now().checked_add(self.limits.run_limit),
             ..StopLimits::default()
         });
-        let (mut result, deletes) = {
+        let (mut result, deletes, savepoint) = {
             let session = Session::new(&self.connection, &self.state);
-            let result = work(self, &session);
-            (result, session.deletes())
+            let isolation = Isolation { session, savepoint: &self.savepoint, is_set: Cell::new(false) };
+            let result = work(&isolation);
+            (result, isolation.session.deletes(), isolation.is_set.get())
         };
+        // Before any statement of the engine's own, which must not be stopped.
         if let Some(reason) = stop.disarm() {
-            result = Err(self.stopped(reason));
+            discard(std::mem::replace(&mut result, Err(self.stopped(reason))));
         }
-        if self.connection.is_autocommit() {
-            return (result, deletes);
-        }
-        if savepoint {
+        if savepoint && !self.connection.is_autocommit() {
             if result.is_ok() && has_open_foreign_keys(&self.connection) {
-                result = Err(open_foreign_key());
+                discard(std::mem::replace(&mut result, Err(open_foreign_key())));
             }
             let ended = match &result {
                 Ok(_) => self.release.run().map(drop),
                 Err(_) => self.rollback_to.run().and_then(|_| self.release.run()).map(drop),
             };
             if let Err(error) = ended {
-                // Without its savepoint the command can only be undone with the whole group.
-                if self.rollback.run().is_err() && !self.connection.is_autocommit() {
-                    tracing::error!("a transaction could not be rolled back");
+                // Without its savepoint the command can only be undone together with the whole group.
+                let _ = self.rollback.run();
+                self.stuck.set(!self.connection.is_autocommit());
+                if result.is_ok() {
+                    discard(std::mem::replace(&mut result, Err(error.into())));
                 }
-                result = result.and(Err(error.into()));
             }
         }
         (result, deletes)

@@ -172,13 +172,18 @@ fn full_text_search_works_in_fresh_connections() {
 fn the_engine_may_do_in_between_what_users_may_not() {
     let bench = Bench::writer(SCHEMA);
     let session = bench.session();
-    session.as_engine(|connection| connection.execute_batch("SAVEPOINT a")).unwrap();
+    let engine = |sql| {
+        let run = |_| Ok(bench.connection.execute_batch(sql)?);
+        session.run_statement_after("SELECT 1", &Params::default(), None, run)
+    };
+    engine("SAVEPOINT a").unwrap();
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        session.as_engine(|_| std::panic::resume_unwind(Box::new("the engine's own")))
+        let panics = |_| std::panic::resume_unwind(Box::new("the engine's own"));
+        session.run_statement_after("SELECT 1", &Params::default(), None, panics)
     }));
     assert!(panicked.is_err());
     assert!(session.run_statement("RELEASE a", &Params::default(), None).is_err());
-    session.as_engine(|connection| connection.execute_batch("RELEASE a")).unwrap();
+    engine("RELEASE a").unwrap();
     fn is_send<T: Send>(_: &T) {}
     is_send(&bench.state);
 }

@@ -2,7 +2,7 @@
 
 use std::mem::forget;
 
-use super::super::LeftBehind;
+use super::super::session::LeftBehind;
 use super::*;
 
 const SCHEMA: &str = "CREATE TABLE t(a); INSERT INTO t VALUES (1), (2), (3);

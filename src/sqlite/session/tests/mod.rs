@@ -9,9 +9,17 @@ mod stopped;
 use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
-use super::{NotAllowed, Session, SessionState, StatementOutcome, StopCheck, Tx};
+use super::{NotAllowed, Session, SessionState, StopCheck, Tx};
 use crate::error::ClosureError;
 use crate::handle::params::Params;
+use crate::handle::rows::ResultRows;
+
+/// What a statement did, and whether its session holds it for a delete.
+struct Ran {
+    rows_changed: u64,
+    rows: Option<ResultRows>,
+    deletes: bool,
+}
 
 /// A database file with one prepared connection to it.
 struct Bench {
@@ -55,8 +63,10 @@ impl Bench {
         Session::new(&self.connection, &self.state)
     }
 
-    fn run(&self, sql: &str) -> StatementOutcome {
-        self.session().run_statement(sql, &Params::default(), Some(1 << 20)).unwrap()
+    fn run(&self, sql: &str) -> Ran {
+        let session = self.session();
+        let outcome = session.run_statement(sql, &Params::default(), Some(1 << 20)).unwrap();
+        Ran { rows_changed: outcome.rows_changed, rows: outcome.rows, deletes: session.deletes() }
     }
 
     fn closure<T>(&self, body: impl FnOnce(&Tx<'_>) -> Result<T, ClosureError>) -> Result<T, ClosureError> {

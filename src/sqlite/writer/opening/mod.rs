@@ -14,10 +14,10 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use self::convert::Conversion;
-pub(crate) use self::reserve::ENGINE_TABLE;
 pub(in crate::sqlite::writer) use self::reserve::reserve;
 use crate::error::OpenError;
 use crate::settings::Settings;
+use crate::sqlite::ENGINE_TABLE;
 use crate::sqlite::files::create::Created;
 use crate::sqlite::files::identity::{FileIdentity, length, sidecar};
 use crate::sqlite::files::look::{self, Finding};

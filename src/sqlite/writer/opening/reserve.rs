@@ -4,10 +4,8 @@ use std::ops::Range;
 
 use rusqlite::{Connection, Error, Transaction, TransactionBehavior};
 
+use crate::sqlite::ENGINE_TABLE;
 use crate::sqlite::settings::{self, SYNCHRONOUS_FULL};
-
-/// The one table that is the engine's own. Users' SQL may not write to it.
-pub(crate) const ENGINE_TABLE: &str = "walwright_sequence";
 
 /// Sequences reserved at a time; what is left of them when the process ends is skipped.
 const AT_A_TIME: i64 = 1 << 20;
