@@ -15,13 +15,15 @@ use crate::sync::{Arc, Mutex};
 const GRACE: Duration = Duration::from_millis(500);
 
 type CloseResult = Result<(), CloseError>;
+/// One who waits, until when at most and how long that was, and where it hears of the end.
+type Waiting = (Option<(Instant, Duration)>, Arc<Latch<CloseResult>>);
 
 /// Those who wait for the end of the store, and by when.
 pub(crate) struct Closers(Mutex<ClosersState>);
 
 struct ClosersState {
     abandon_at: Option<Instant>,
-    waiting: Vec<(Option<(Instant, Duration)>, Arc<Latch<CloseResult>>)>,
+    waiting: Vec<Waiting>,
     result: Option<CloseResult>,
 }
 
