@@ -29,6 +29,14 @@ pub enum StoreFailure {
         /// What SQLite reported.
         source: SqliteError,
     },
+    /// The write-ahead log could not be copied into the database file. The sync that belongs to it covers
+    /// frames that later acknowledgements would count on.
+    Checkpoint {
+        /// The database file.
+        path: PathBuf,
+        /// What SQLite reported.
+        source: SqliteError,
+    },
     /// A transaction could not be rolled back.
     Rollback {
         /// The database file.
@@ -65,6 +73,12 @@ impl fmt::Display for StoreFailure {
                 "the write-ahead log of {} could not be synced: {source}; check the disk, then open the store again",
                 path.display()
             ),
+            Self::Checkpoint { path, source } => write!(
+                f,
+                "the write-ahead log of {} could not be copied into the file: {source}; check the disk, then open \
+                 the store again",
+                path.display()
+            ),
             Self::Rollback { path, source } => write!(
                 f,
                 "a transaction on {} could not be rolled back: {source}; close the store and open it again",
@@ -89,9 +103,10 @@ impl fmt::Display for StoreFailure {
 impl std::error::Error for StoreFailure {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Commit { source, .. } | Self::Sync { source, .. } | Self::Rollback { source, .. } => {
-                Some(source)
-            }
+            Self::Commit { source, .. }
+            | Self::Sync { source, .. }
+            | Self::Checkpoint { source, .. }
+            | Self::Rollback { source, .. } => Some(source),
             Self::FileMoved { .. } | Self::WriterPanicked { .. } => None,
         }
     }

@@ -169,9 +169,9 @@ pub enum OpenError {
         /// What went wrong in it.
         failure: MigrationFailure,
     },
-    /// `wait()` was called where waiting is not possible: on a thread that drives tasks of an async
-    /// runtime, or inside a closure of a store. Use `.await`. Nothing was opened. If the future of an opening
-    /// was polled inside a closure instead, the opening goes on, and the store is closed again at once.
+    /// The opening would have to be waited for where that is not possible: with `wait()` on a thread that
+    /// drives tasks of an async runtime, or inside a closure of a store. Use `.await`, outside of closures.
+    /// Nothing was opened; what had been started before is closed again at once.
     WouldBlock {
         /// The database file.
         path: PathBuf,

@@ -160,6 +160,7 @@ impl From<SqliteError> for WriteError {
         match error.code() {
             ffi::SQLITE_CONSTRAINT => Self::Constraint(error),
             ffi::SQLITE_FULL => Self::DiskFull(error),
+            ffi::SQLITE_BUSY => Self::Busy(Arc::new(error)),
             ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB => Self::Corrupt(error),
             ffi::SQLITE_IOERR | ffi::SQLITE_CANTOPEN => Self::Io(error),
             _ => Self::Sql(error),

@@ -14,6 +14,8 @@ use crate::sync::Arc;
 
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
+/// More commands than this in one group would outgrow the ranges in which commit sequences are reserved.
+const MOST_GROUPED: usize = 64 * KIB;
 
 /// Settings of a store that is about to be opened. Made by [`Store::builder`](crate::Store::builder) and
 /// [`Store::temporary`](crate::Store::temporary).
@@ -76,6 +78,7 @@ impl StoreBuilder {
             write: WriteLimits { run_limit: Duration::from_secs(30), result_bytes: 64 * MIB },
             wal: WalLimits { soft_bytes: 4 * MIB as u64, hard_bytes: 64 * MIB as u64 },
             least_read_age: Duration::from_secs(5),
+            greatest_read_age: Duration::from_secs(60),
         };
         let options = Options {
             plan,
@@ -139,7 +142,7 @@ impl StoreBuilder {
     /// commands, 1 MiB, 100 ms: beyond that a sync is shared by so many that sharing it with more gains
     /// little, while everybody waits longer.
     pub fn group(mut self, commands: usize, bytes: usize, time: Duration) -> Self {
-        self.options.writer.group = GroupLimits { commands: commands.max(1), bytes, time };
+        self.options.writer.group = GroupLimits { commands: commands.clamp(1, MOST_GROUPED), bytes, time };
         self
     }
 
@@ -176,6 +179,7 @@ impl StoreBuilder {
     /// can go on. Default: at least 5 s and at most 60 s.
     pub fn read_age(mut self, least: Duration, greatest: Duration) -> Self {
         self.options.writer.least_read_age = least;
+        self.options.writer.greatest_read_age = greatest;
         self.options.read.greatest_age = greatest;
         self
     }

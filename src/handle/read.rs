@@ -72,7 +72,17 @@ impl<T> Read<T> {
         }
     }
 
-    fn enter(self) -> Result<InLine, ReadError> {
+    /// Sends the read now, if there is room in the queue of reads and nobody waits for some; the future
+    /// gives its result.
+    ///
+    /// # Errors
+    /// [`ReadError::Overloaded`] if there is no room, and everything that refuses a read before it is queued.
+    pub fn try_submit(self) -> Result<ReadFuture<T>, ReadError> {
+        let extract = self.extract;
+        Ok(ReadFuture { sending: Sending::Sent(self.enter(Entrance::Try)?), extract })
+    }
+
+    fn enter(self, entrance: Entrance) -> Result<InLine, ReadError> {
         let engine = self.store.engine();
         // First of all: a forked child must touch no lock.
         if engine.is_forked() {
@@ -82,9 +92,13 @@ impl<T> Read<T> {
         if blocking::is_engine_thread() {
             return Err(ReadError::Reentrant);
         }
+        let (size, limit) = (task.largest_value(), self.store.largest_value());
+        if size > limit {
+            return Err(ReadError::TooLarge { size, limit });
+        }
         let deadline = self.deadline.and_then(|deadline| Instant::now().checked_add(deadline));
         let command = ReadCommand::new(task, deadline);
-        let entered = engine.reads.enter(command, deadline, Entrance::Wait).map_err(refused)?;
+        let entered = engine.reads.enter(command, deadline, entrance).map_err(refused)?;
         if let Some(deadline) = deadline {
             engine.alarm.set(deadline);
         }
@@ -142,10 +156,13 @@ impl<T> Future for ReadFuture<T> {
         if let Sending::Unsent(_) = self.sending
             && let Sending::Unsent(read) = std::mem::replace(&mut self.sending, Sending::Over)
         {
-            self.sending = Sending::Sent(read.enter()?);
+            self.sending = Sending::Sent(read.enter(Entrance::Wait)?);
         }
         // Otherwise it was polled after it was ready, which no caller may do: pending for ever.
         let Sending::Sent(in_line) = &mut self.sending else { return Poll::Pending };
+        if in_line.store.engine().is_forked() {
+            return Poll::Ready(Err(ReadError::Forked));
+        }
         let answer = ready!(poll_answer(&in_line.entered.ticket, context));
         in_line.answered = true;
         self.sending = Sending::Over;

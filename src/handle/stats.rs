@@ -64,12 +64,19 @@ pub enum StoreState {
     Failed(Arc<StoreFailure>),
     /// It is closed.
     Closed,
+    /// This process is a fork of the one that opened the store, which alone can use it. Nothing else in the
+    /// statistics is looked up then.
+    Forked,
 }
 
 impl Stats {
     pub(crate) fn of(engine: &Engine) -> Self {
-        let (board, writes) = (&engine.board, engine.writes.depth());
-        let state = match board.state() {
+        let board = &engine.board;
+        let forked = engine.is_forked();
+        let (writes, reads) =
+            if forked { Default::default() } else { (engine.writes.depth(), engine.reads.depth()) };
+        let state = match if forked { Default::default() } else { board.state() } {
+            _ if forked => StoreState::Forked,
             (true, _, _) => StoreState::Closed,
             (_, _, Some(failure)) => StoreState::Failed(failure),
             (_, true, None) => StoreState::Degraded,
@@ -80,7 +87,7 @@ impl Stats {
             queued_commands: writes.commands,
             queued_bytes: writes.bytes,
             waiting_writers: writes.waiting,
-            queued_reads: engine.reads.depth().commands,
+            queued_reads: reads.commands,
             groups: board.groups.get(),
             commands: board.commands.get(),
             statements: board.statements.get(),

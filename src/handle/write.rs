@@ -6,6 +6,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use super::blocking::{self, MustNotWait};
+use super::process::Process;
 use super::store::Store;
 use crate::error::WriteError;
 use crate::protocol::answer::Ticket;
@@ -130,7 +131,7 @@ impl<T> Write<T> {
     pub fn try_submit(self) -> Result<Pending<T>, WriteError> {
         let extract = self.extract;
         let entered = self.enter(Entrance::Try)?.1;
-        Ok(Pending { ticket: entered.ticket, extract })
+        Ok(Pending { ticket: entered.ticket, process: Process::current(), extract })
     }
 
     /// Sends the write and blocks the thread until it is answered.
@@ -204,6 +205,7 @@ pub struct Submit<T> {
 #[must_use = "the write is admitted, but only awaiting or waiting tells what became of it"]
 pub struct Pending<T> {
     ticket: Ticket<WriteCommand>,
+    process: Process,
     extract: Extract<T>,
 }
 
@@ -225,6 +227,11 @@ struct InLine {
 impl<T> Sending<T> {
     /// The write's ticket. At the first call puts the write in the line.
     fn ticket(&mut self) -> Result<Option<&Ticket<WriteCommand>>, WriteError> {
+        if let Self::Sent(in_line) = self
+            && in_line.store.engine().is_forked()
+        {
+            return Err(WriteError::Forked);
+        }
         if let Self::Unsent(_) = self
             && let Self::Unsent(write) = std::mem::replace(self, Self::Over)
         {
@@ -289,7 +296,7 @@ impl<T> Future for Submit<T> {
             // Refused while it waited for room: that is the answer to the submission.
             Some(ticket) => Poll::Ready(match ticket.try_refusal() {
                 Some(refusal) => Err(refused(refusal)),
-                None => Ok(Pending { ticket, extract: self.extract }),
+                None => Ok(Pending { ticket, process: Process::current(), extract: self.extract }),
             }),
             None => Poll::Pending,
         }
@@ -300,6 +307,9 @@ impl<T> Future for Pending<T> {
     type Output = Result<T, WriteError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.process.is_forked() {
+            return Poll::Ready(Err(WriteError::Forked));
+        }
         poll_answer(&self.ticket, context, self.extract)
     }
 }
@@ -311,6 +321,9 @@ impl<T> Pending<T> {
     /// Those of awaiting it, and [`WriteError::Reentrant`] or [`WriteError::WouldBlockRuntime`] where
     /// waiting is not possible: the write is carried out, only its answer is lost.
     pub fn wait(self) -> Result<T, WriteError> {
+        if self.process.is_forked() {
+            return Err(WriteError::Forked);
+        }
         if let Some(answer) = self.ticket.try_answer() {
             return settle(answer, self.extract);
         }

@@ -27,6 +27,8 @@ use crate::sync::Arc;
 const LOOK_AFTER_FILE: Duration = Duration::from_secs(1);
 /// A group that takes longer is worth a warning.
 const SLOW_GROUP: Duration = Duration::from_secs(1);
+/// Between two reports of reads that cannot be ended.
+const REPORT_STUCK_READS: Duration = Duration::from_secs(10);
 /// How long a forced checkpoint waits for readers.
 const FORCED_WAIT: Duration = Duration::from_millis(20);
 
@@ -40,6 +42,7 @@ pub(super) struct SqliteStorage {
     pub(super) identity: FileIdentity,
     pub(super) busy_budget: Duration,
     pub(super) least_read_age: Duration,
+    pub(super) greatest_read_age: Duration,
     pub(super) degraded: bool,
     /// What `PRAGMA synchronous` is set to; `None` if that is not known.
     pub(super) level: Option<AckLevel>,
@@ -47,7 +50,12 @@ pub(super) struct SqliteStorage {
     pub(super) foreign: bool,
     pub(super) data_version: Option<i64>,
     pub(super) copied_frames: u64,
+    /// Rows changed by the present group.
     pub(super) rows: u64,
+    /// The sequence of the last command that was applied, committed or not.
+    pub(super) last_sequence: u64,
+    /// Reads that hold the log for longer than they may, and cannot be ended, were last reported then.
+    pub(super) reported_pinned: Option<Instant>,
     pub(super) span: Option<EnteredSpan>,
 }
 
@@ -134,6 +142,9 @@ impl SqliteStorage {
                 self.checkpoints.finished(action, progress.frames, progress.pinned);
                 self.engine.board.checkpoints.add(1);
                 self.show_log();
+                if progress.pinned {
+                    self.report_stuck_reads();
+                }
                 tracing::debug!(
                     mode, frames = progress.frames, copied = progress.copied, pinned = progress.pinned,
                     time = ?began.elapsed(), "checkpoint"
@@ -145,8 +156,17 @@ impl SqliteStorage {
                 self.checkpoints.finished(action, self.log.frames(), true);
                 Ok(())
             }
-            // The sync of a checkpoint covers frames that later acknowledgements count on.
-            Err(source) => Err(self.failure(StoreFailure::Sync { path: self.path.clone(), source })),
+            Err(source) => Err(self.failure(StoreFailure::Checkpoint { path: self.path.clone(), source })),
+        }
+    }
+
+    /// A closure that holds its rows and runs no SQL cannot be ended: then somebody should hear of it.
+    fn report_stuck_reads(&mut self) {
+        let Some(age) = self.engine.roster.oldest_snapshot() else { return };
+        let recently = self.reported_pinned.is_some_and(|at| at.elapsed() < REPORT_STUCK_READS);
+        if age > self.greatest_read_age && !recently {
+            self.reported_pinned = Some(Instant::now());
+            tracing::warn!(?age, "a read that cannot be ended keeps the write-ahead log from starting over");
         }
     }
 
@@ -224,7 +244,7 @@ impl Storage for SqliteStorage {
         board.write_started.clear();
         if let Applied::Done { output, .. } = &applied {
             self.rows += output.receipt.rows_changed;
-            board.last_sequence.set(sequence);
+            self.last_sequence = sequence;
         }
         applied
     }
@@ -235,6 +255,7 @@ impl Storage for SqliteStorage {
         match result {
             // In the degraded mode there is no log, and every commit is durable.
             Ok(()) => {
+                self.engine.board.last_sequence.set(self.last_sequence);
                 Ok(Committed { wrote: wrote || self.degraded, foreign: std::mem::take(&mut self.foreign) })
             }
             Err(source) => {

@@ -40,6 +40,8 @@ pub(crate) struct WriterLimits {
     pub(crate) wal: WalLimits,
     /// A read is granted this age also when it keeps the log from shrinking.
     pub(crate) least_read_age: Duration,
+    /// A read that is older and still there cannot be ended.
+    pub(crate) greatest_read_age: Duration,
 }
 
 /// The writer, on its own thread.
@@ -81,8 +83,9 @@ impl Writer {
             engine,
             path: opened.path,
             identity: opened.identity,
-            busy_budget: plan.busy_budget,
+            busy_budget: settings.busy_timeout,
             least_read_age: limits.least_read_age,
+            greatest_read_age: limits.greatest_read_age,
             degraded: opened.degraded,
             level: None,
             next_look: Instant::now(),
@@ -90,6 +93,8 @@ impl Writer {
             data_version: None,
             copied_frames: 0,
             rows: 0,
+            last_sequence: 0,
+            reported_pinned: None,
             span: None,
         };
         Ok((Self { storage, limits, sequences: opened.sequences, lock: opened.lock }, settings))
