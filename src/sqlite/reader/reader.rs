@@ -11,6 +11,7 @@ use super::command::{ReadCommand, ReadOutput, ReadTask};
 use super::connect::open_reader;
 use super::roster::ReadSeat;
 use crate::board::Board;
+use crate::contained::discard;
 use crate::error::{ClosureError, OpenError, ReadError, SqliteError};
 use crate::protocol::queue::CommandQueue;
 use crate::protocol::work::Answer;
@@ -144,7 +145,9 @@ impl Reader {
             Ok(Err(error)) => Err(self.closure_error(error)),
             Err(payload) => {
                 board.panics.add(1);
-                Err(ReadError::Panic { message: panic_message(payload.as_ref()).to_owned() })
+                let message = panic_message(payload.as_ref()).to_owned();
+                discard(payload);
+                Err(ReadError::Panic { message })
             }
         }
     }

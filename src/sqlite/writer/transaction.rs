@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use super::command::{StatementCall, WriteClosure, WriteCommand, WriteOutput, WriteTask, WriteValue};
 use super::wal_log::has_open_foreign_keys;
 use crate::board::Board;
+use crate::contained::discard;
 use crate::error::{ClosureError, SqliteError, WriteError};
 use crate::handle::Receipt;
 use crate::protocol::storage::Applied;
@@ -181,7 +182,9 @@ impl Transaction {
             Ok(result) => result.map_err(|error| self.closure_error(error)),
             Err(payload) => {
                 board.panics.add(1);
-                Err(WriteError::Panic { message: panic_message(payload.as_ref()).to_owned() })
+                let message = panic_message(payload.as_ref()).to_owned();
+                discard(payload);
+                Err(WriteError::Panic { message })
             }
         }
     }
