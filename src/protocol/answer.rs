@@ -99,6 +99,11 @@ impl<W: Work> Ticket<W> {
         }
     }
 
+    /// Whether the work was refused. The refusal stays.
+    pub(crate) fn is_refused(&self) -> bool {
+        matches!(self.0.0.lock().answer, Some(Answer::NotStarted(_)))
+    }
+
     /// The refusal, if the work was refused.
     pub(crate) fn try_refusal(&self) -> Option<Refusal<W::Reason>> {
         let mut state = self.0.0.lock();

@@ -200,7 +200,7 @@ fn c11_a_refused_submission_is_not_carried_out() {
         // The future still lives, as a variable of somebody's stack: that must not keep its place.
         held.open();
         fills.wait().unwrap();
-        send(&store, 3).wait().unwrap();
+        store.execute(INSERT, (3, "waits its turn")).wait().unwrap();
         drop(submitting);
         assert_eq!(ids(&probe(&scratch)), [1, 3]);
     });
