@@ -313,13 +313,11 @@ fn refused(refusal: Refusal<Reason>) -> WriteError {
         Refusal::Expired => WriteError::Expired,
         Refusal::Closed => WriteError::Closed,
         Refusal::Stopped(Reason::Failure(failure)) => WriteError::Stopped(failure),
-        Refusal::Stopped(Reason::Begin(error)) | Refusal::Begin(Reason::Begin(error)) => {
-            if error.code() == rusqlite::ffi::SQLITE_BUSY {
-                WriteError::Busy(error)
-            } else {
-                WriteError::Begin(error)
-            }
-        }
+        Refusal::Stopped(Reason::Begin(error)) | Refusal::Begin(Reason::Begin(error)) => match error.code() {
+            rusqlite::ffi::SQLITE_BUSY => WriteError::Busy(error),
+            rusqlite::ffi::SQLITE_FULL => WriteError::DiskFull(error),
+            _ => WriteError::Begin(error),
+        },
         Refusal::Begin(Reason::Failure(failure)) => WriteError::Stopped(failure),
     }
 }

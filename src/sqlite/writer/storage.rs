@@ -47,6 +47,8 @@ pub(super) struct SqliteStorage {
     pub(super) foreign: bool,
     pub(super) data_version: Option<i64>,
     pub(super) copied_frames: u64,
+    /// The last checkpoint found no room for the database file to grow.
+    pub(super) disk_full: Option<Arc<SqliteError>>,
     pub(super) rows: u64,
     pub(super) span: Option<EnteredSpan>,
 }
@@ -131,6 +133,7 @@ impl SqliteStorage {
             Ok(progress) => {
                 self.log.set_frames(progress.frames);
                 self.copied_frames = progress.copied;
+                self.disk_full = None;
                 self.checkpoints.finished(action, progress.frames, progress.pinned);
                 self.engine.board.checkpoints.add(1);
                 self.show_log();
@@ -143,11 +146,20 @@ impl SqliteStorage {
             Err(error) if is_passing(error.code()) => {
                 tracing::warn!(%error, "a checkpoint could not be made; it is tried again");
                 self.checkpoints.finished(action, self.log.frames(), true);
+                self.disk_full = (error.code() == ffi::SQLITE_FULL).then(|| Arc::new(error));
                 Ok(())
             }
             // The sync of a checkpoint covers frames that later acknowledgements count on.
             Err(source) => Err(self.failure(StoreFailure::Sync { path: self.path.clone(), source })),
         }
+    }
+
+    /// Why nothing may be written now, if the log is at its hard limit because the disk is full.
+    ///
+    /// Readers that hold the log end some time, and writes wait for that. Room on the disk may never come:
+    /// callers are told, and every group tries again.
+    fn refused_for_room(&self) -> Option<Arc<SqliteError>> {
+        self.checkpoints.stall(self.log.frames()).and(self.disk_full.clone())
     }
 
     fn run_checkpoint(&self, mode: &str, wait: Duration) -> Result<CheckpointProgress, SqliteError> {
@@ -185,6 +197,9 @@ impl Storage for SqliteStorage {
 
     fn begin(&mut self, level: AckLevel) -> Result<(), Interruption<Reason>> {
         self.look_after_file().map_err(Interruption::Fatal)?;
+        if let Some(error) = self.refused_for_room() {
+            return Err(Interruption::Refused(Reason::Begin(error)));
+        }
         let begun = self
             .set_level(level)
             .and_then(|()| self.transaction.begin())
@@ -281,7 +296,9 @@ impl Storage for SqliteStorage {
         if action != CheckpointAction::None {
             self.checkpoint(action)?;
         }
-        if let Some(time) = self.checkpoints.stall(self.log.frames()) {
+        if let Some(time) = self.checkpoints.stall(self.log.frames())
+            && self.disk_full.is_none()
+        {
             self.engine.board.stalls.add(1);
             return Ok(Readiness::Stalled(time));
         }

@@ -89,6 +89,7 @@ impl Writer {
             foreign: false,
             data_version: None,
             copied_frames: 0,
+            disk_full: None,
             rows: 0,
             span: None,
         };
