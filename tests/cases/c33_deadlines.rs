@@ -202,7 +202,9 @@ fn c33_deadlines_are_forgotten_with_their_commands() {
         for id in 20_000..20_300 {
             last.push(send_hurried(&store, id, LIMIT));
             if last.len() == 100 {
-                last.drain(..).for_each(|pending| drop(pending.wait().unwrap()));
+                for pending in last.drain(..) {
+                    pending.wait().unwrap();
+                }
             }
         }
         until("the queue", || store.stats().queued_commands == 0);

@@ -157,7 +157,7 @@ impl SqliteStorage {
     /// Why nothing may be written now, if the log is at its hard limit because the disk is full.
     ///
     /// Readers that hold the log end some time, and writes wait for that. Room on the disk may never come:
-    /// callers are told, and every group tries again.
+    /// callers are told. Every group tries again.
     fn refused_for_room(&self) -> Option<Arc<SqliteError>> {
         self.checkpoints.stall(self.log.frames()).and(self.disk_full.clone())
     }
@@ -197,8 +197,12 @@ impl Storage for SqliteStorage {
 
     fn begin(&mut self, level: AckLevel) -> Result<(), Interruption<Reason>> {
         self.look_after_file().map_err(Interruption::Fatal)?;
-        if let Some(error) = self.refused_for_room() {
-            return Err(Interruption::Refused(Reason::Begin(error)));
+        if self.refused_for_room().is_some() {
+            // There may be room by now: the last try can be as old as the writer was idle.
+            self.checkpoint(CheckpointAction::Force).map_err(Interruption::Fatal)?;
+            if let Some(error) = self.refused_for_room() {
+                return Err(Interruption::Refused(Reason::Begin(error)));
+            }
         }
         let begun = self
             .set_level(level)
