@@ -83,6 +83,7 @@
 pub use rusqlite;
 
 mod board;
+mod contained;
 mod error;
 mod handle;
 mod migration;

@@ -23,7 +23,7 @@ pub enum WriteError {
     /// Reading or writing the file failed before COMMIT. Nothing was applied; the store goes on.
     Io(SqliteError),
     /// The disk is full. Nothing was applied; writes work again when there is room, without reopening.
-    DiskFull(SqliteError),
+    DiskFull(Arc<SqliteError>),
     /// Another program held the lock of the database file for longer than the busy budget. The command
     /// was not started; send it again.
     Busy(Arc<SqliteError>),
@@ -159,7 +159,7 @@ impl From<SqliteError> for WriteError {
         use rusqlite::ffi;
         match error.code() {
             ffi::SQLITE_CONSTRAINT => Self::Constraint(error),
-            ffi::SQLITE_FULL => Self::DiskFull(error),
+            ffi::SQLITE_FULL => Self::DiskFull(Arc::new(error)),
             ffi::SQLITE_BUSY => Self::Busy(Arc::new(error)),
             ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB => Self::Corrupt(error),
             ffi::SQLITE_IOERR | ffi::SQLITE_CANTOPEN => Self::Io(error),
@@ -275,12 +275,10 @@ impl fmt::Display for WriteError {
 impl std::error::Error for WriteError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Constraint(error)
-            | Self::Sql(error)
-            | Self::Corrupt(error)
-            | Self::Io(error)
-            | Self::DiskFull(error) => Some(error),
-            Self::Busy(error) | Self::Begin(error) => Some(error),
+            Self::Constraint(error) | Self::Sql(error) | Self::Corrupt(error) | Self::Io(error) => {
+                Some(error)
+            }
+            Self::Busy(error) | Self::Begin(error) | Self::DiskFull(error) => Some(error),
             Self::Closure(error) => Some(error.as_error()),
             Self::InvalidValue(error) => Some(error),
             Self::Stopped(failure) | Self::Unknown(failure) => Some(failure),

@@ -15,6 +15,7 @@ use super::receipt::{Applied, Receipt};
 use super::rows::ResultRows;
 use super::stats::Stats;
 use super::write::Write;
+use crate::contained::Contained;
 use crate::error::{ClosureError, ReadError, WriteError};
 use crate::protocol::level::AckLevel;
 use crate::settings::Settings;
@@ -193,16 +194,16 @@ impl Store {
     /// [`WriteError::Closure`], one of SQLite's that it passed on as [`WriteError::Constraint`],
     /// [`WriteError::Sql`] and so on, a panic as [`WriteError::Panic`]. After each of them nothing of the
     /// closure is on disk.
-    pub fn write<R, F>(&self, mut closure: F) -> Write<Applied<R>>
+    pub fn write<R, F>(&self, closure: F) -> Write<Applied<R>>
     where
         F: FnMut(&Tx<'_>) -> Result<R, ClosureError> + Send + 'static,
         R: Send + 'static,
     {
-        let boxed =
-            Box::new(move |tx: &Tx<'_>| closure(tx).map(|value| Box::new(value) as Box<dyn Any + Send>));
+        let mut closure = Contained::new(closure);
+        let boxed = Box::new(move |tx: &Tx<'_>| closure.get_mut()(tx).map(boxed_value));
         self.write_task(Ok(WriteTask::Closure(boxed)), |WriteOutput { receipt, value }| match value {
-            WriteValue::Closure(value) => match value.downcast::<R>() {
-                Ok(value) => Ok(Applied { value: *value, receipt }),
+            WriteValue::Closure(value) => match value.downcast::<Contained<R>>() {
+                Ok(value) => Ok(Applied { value: value.into_inner(), receipt }),
                 // The box was made above from an `R`, and nothing in between looks into it.
                 Err(_) => unreachable!("a closure's value has the closure's type"),
             },
@@ -253,11 +254,11 @@ impl Store {
         F: FnOnce(&Db<'_>) -> Result<R, ClosureError> + Send + 'static,
         R: Send + 'static,
     {
-        let boxed =
-            Box::new(move |db: &Db<'_>| closure(db).map(|value| Box::new(value) as Box<dyn Any + Send>));
+        let closure = Contained::new(closure);
+        let boxed = Box::new(move |db: &Db<'_>| closure.into_inner()(db).map(boxed_value));
         Read::new(self.clone(), Ok(ReadTask::Closure(boxed)), |output| match output {
-            ReadOutput::Closure(value) => match value.downcast::<R>() {
-                Ok(value) => Ok(*value),
+            ReadOutput::Closure(value) => match value.downcast::<Contained<R>>() {
+                Ok(value) => Ok(value.into_inner()),
                 // The box was made above from an `R`, and nothing in between looks into it.
                 Err(_) => unreachable!("a closure's value has the closure's type"),
             },
@@ -347,6 +348,11 @@ impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Store").field("path", &self.core.settings.path).finish_non_exhaustive()
     }
+}
+
+/// What a closure returned, on its way through the engine, which knows nothing of its type.
+fn boxed_value<R: Send + 'static>(value: R) -> Box<dyn Any + Send> {
+    Box::new(Contained::new(value))
 }
 
 fn statement(

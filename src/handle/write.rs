@@ -244,6 +244,13 @@ impl<T> Sending<T> {
         })
     }
 
+    /// Gives the place in the line up, unless the write is admitted, and tells whether it had to.
+    fn leave(&self) -> bool {
+        let Self::Sent(InLine { store, entered: Some(entered) }) = self else { return false };
+        store.engine().writes.leave(entered.number);
+        entered.ticket.is_refused()
+    }
+
     /// Takes the ticket of a write that is admitted or answered.
     fn finish(&mut self) -> Option<Ticket<WriteCommand>> {
         match std::mem::replace(self, Self::Over) {
@@ -274,7 +281,12 @@ impl<T> Future for WriteFuture<T> {
         // Without a ticket it was polled after it was ready, which no caller may do: pending for ever.
         let extract = self.extract;
         let Some(ticket) = self.sending.ticket()? else { return Poll::Pending };
-        let result = ready!(poll_answer(ticket, context, extract));
+        let mut result = ready!(poll_answer(ticket, context, extract));
+        if let Err(WriteError::Reentrant { admitted: true }) = result
+            && self.sending.leave()
+        {
+            result = Err(WriteError::Reentrant { admitted: false });
+        }
         self.sending.finish();
         Poll::Ready(result)
     }
@@ -286,11 +298,15 @@ impl<T> Future for Submit<T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(ticket) = self.sending.ticket()? else { return Poll::Pending };
         if ticket.poll_admitted(context).is_pending() {
-            return if blocking::is_engine_thread() {
-                Poll::Ready(Err(WriteError::Reentrant { admitted: false }))
-            } else {
-                Poll::Pending
-            };
+            if !blocking::is_engine_thread() {
+                return Poll::Pending;
+            }
+            // Waiting for room here could be waiting for oneself. If it was admitted this very moment, it is
+            // as good as if it had been before.
+            if self.sending.leave() {
+                self.sending.finish();
+                return Poll::Ready(Err(WriteError::Reentrant { admitted: false }));
+            }
         }
         match self.sending.finish() {
             // Refused while it waited for room: that is the answer to the submission.
@@ -366,13 +382,11 @@ fn refused(refusal: Refusal<Reason>) -> WriteError {
         Refusal::Expired => WriteError::Expired,
         Refusal::Closed => WriteError::Closed,
         Refusal::Stopped(Reason::Failure(failure)) => WriteError::Stopped(failure),
-        Refusal::Stopped(Reason::Begin(error)) | Refusal::Begin(Reason::Begin(error)) => {
-            if error.code() == rusqlite::ffi::SQLITE_BUSY {
-                WriteError::Busy(error)
-            } else {
-                WriteError::Begin(error)
-            }
-        }
+        Refusal::Stopped(Reason::Begin(error)) | Refusal::Begin(Reason::Begin(error)) => match error.code() {
+            rusqlite::ffi::SQLITE_BUSY => WriteError::Busy(error),
+            rusqlite::ffi::SQLITE_FULL => WriteError::DiskFull(error),
+            _ => WriteError::Begin(error),
+        },
         Refusal::Begin(Reason::Failure(failure)) => WriteError::Stopped(failure),
     }
 }

@@ -6,7 +6,6 @@
 
 use std::time::Instant;
 
-use super::foreign_code::{deliver, discard};
 use super::ledger::{Sequencer, SyncLedger};
 use super::level::AckLevel;
 use super::limits::GroupLimits;
@@ -105,7 +104,7 @@ impl<S: Storage> GroupRun<S> {
                 Some(Verdict::Refused(refused)) => Answer::NotStarted(Refusal::Begin(refused)),
                 _ => Answer::Unknown(reason.clone()),
             };
-            deliver(member.responder, answer, member.work);
+            member.responder.answer(answer);
         }
     }
 
@@ -142,11 +141,12 @@ impl<S: Storage> GroupRun<S> {
         Ok(())
     }
 
+    /// What the started commands were, once each has its verdict.
     fn report(&self, level: AckLevel, began: Instant, applied: Instant) -> GroupReport {
-        let done = |one: &&Started<S::Command>| matches!(one.verdict, Some(Verdict::Done { .. }));
+        let failed = |one: &&Started<S::Command>| !matches!(one.verdict, Some(Verdict::Done { .. }));
         GroupReport {
             commands: self.started.len(),
-            failed: self.started.len() - self.started.iter().filter(done).count(),
+            failed: self.started.iter().filter(failed).count(),
             bytes: self.started.iter().map(|one| one.member.bytes).sum(),
             level,
             apply: applied.saturating_duration_since(began),
@@ -235,7 +235,7 @@ impl<S: Storage> GroupRun<S> {
     /// not fail again.
     fn void(&mut self, indices: impl Iterator<Item = usize>) {
         for index in indices {
-            discard(self.started[index].verdict.take());
+            self.started[index].verdict = None;
         }
     }
 
@@ -253,7 +253,7 @@ impl<S: Storage> GroupRun<S> {
                 // Not reached: every pending command was carried out alone, which gives it a verdict.
                 None => Answer::Unknown(S::Command::lost()),
             };
-            deliver(member.responder, answer, member.work);
+            member.responder.answer(answer);
         }
     }
 }

@@ -50,6 +50,8 @@ pub(super) struct SqliteStorage {
     pub(super) foreign: bool,
     pub(super) data_version: Option<i64>,
     pub(super) copied_frames: u64,
+    /// The last checkpoint found no room for the database file to grow.
+    pub(super) disk_full: Option<Arc<SqliteError>>,
     /// Rows changed by the present group.
     pub(super) rows: u64,
     /// The sequence of the last command that was applied, committed or not.
@@ -139,6 +141,7 @@ impl SqliteStorage {
             Ok(progress) => {
                 self.log.set_frames(progress.frames);
                 self.copied_frames = progress.copied;
+                self.disk_full = None;
                 self.checkpoints.finished(action, progress.frames, progress.pinned);
                 self.engine.board.checkpoints.add(1);
                 self.show_log();
@@ -154,6 +157,7 @@ impl SqliteStorage {
             Err(error) if is_passing(error.code()) => {
                 tracing::warn!(%error, "a checkpoint could not be made; it is tried again");
                 self.checkpoints.finished(action, self.log.frames(), true);
+                self.disk_full = (error.code() == ffi::SQLITE_FULL).then(|| Arc::new(error));
                 Ok(())
             }
             Err(source) => Err(self.failure(StoreFailure::Checkpoint { path: self.path.clone(), source })),
@@ -168,6 +172,14 @@ impl SqliteStorage {
             self.reported_pinned = Some(Instant::now());
             tracing::warn!(?age, "a read that cannot be ended keeps the write-ahead log from starting over");
         }
+    }
+
+    /// Why nothing may be written now, if the log is at its hard limit because the disk is full.
+    ///
+    /// Readers that hold the log end some time, and writes wait for that. Room on the disk may never come:
+    /// callers are told. Every group tries again.
+    fn refused_for_room(&self) -> Option<Arc<SqliteError>> {
+        self.checkpoints.stall(self.log.frames()).and(self.disk_full.clone())
     }
 
     fn run_checkpoint(&self, mode: &str, wait: Duration) -> Result<CheckpointProgress, SqliteError> {
@@ -205,6 +217,13 @@ impl Storage for SqliteStorage {
 
     fn begin(&mut self, level: AckLevel) -> Result<(), Interruption<Reason>> {
         self.look_after_file().map_err(Interruption::Fatal)?;
+        if self.refused_for_room().is_some() {
+            // There may be room by now: the last try can be as old as the writer was idle.
+            self.checkpoint(CheckpointAction::Force).map_err(Interruption::Fatal)?;
+            if let Some(error) = self.refused_for_room() {
+                return Err(Interruption::Refused(Reason::Begin(error)));
+            }
+        }
         let begun = self
             .set_level(level)
             .and_then(|()| self.transaction.begin())
@@ -302,7 +321,9 @@ impl Storage for SqliteStorage {
         if action != CheckpointAction::None {
             self.checkpoint(action)?;
         }
-        if let Some(time) = self.checkpoints.stall(self.log.frames()) {
+        if let Some(time) = self.checkpoints.stall(self.log.frames())
+            && self.disk_full.is_none()
+        {
             self.engine.board.stalls.add(1);
             return Ok(Readiness::Stalled(time));
         }

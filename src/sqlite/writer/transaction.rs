@@ -11,7 +11,7 @@ use super::wal_log::has_open_foreign_keys;
 use crate::board::Board;
 use crate::error::{ClosureError, SqliteError, WriteError};
 use crate::handle::Receipt;
-use crate::protocol::foreign_code::{discard, guarded};
+use crate::protocol::foreign_code::guarded;
 use crate::protocol::storage::Applied;
 use crate::sqlite::engine_statement::EngineStatement;
 use crate::sqlite::session::{
@@ -139,8 +139,7 @@ impl Transaction {
             value: done.value,
         });
         match result {
-            Ok(output) if self.connection.is_autocommit() => {
-                discard(output);
+            Ok(_) if self.connection.is_autocommit() => {
                 Applied::Lost(WriteError::Closure(TransactionEnded.into()))
             }
             Err(error) if self.connection.is_autocommit() => Applied::Lost(error),
@@ -232,11 +231,11 @@ impl Transaction {
         };
         // Before any statement of the engine's own, which must not be stopped.
         if let Some(reason) = stop.disarm() {
-            discard(std::mem::replace(&mut result, Err(self.stopped(reason))));
+            result = Err(self.stopped(reason));
         }
         if savepoint && !self.connection.is_autocommit() {
             if result.is_ok() && has_open_foreign_keys(&self.connection) {
-                discard(std::mem::replace(&mut result, Err(open_foreign_key())));
+                result = Err(open_foreign_key());
             }
             let ended = match &result {
                 Ok(_) => self.release.run().map(drop),
@@ -246,9 +245,7 @@ impl Transaction {
                 // Without its savepoint the command can only be undone together with the whole group.
                 let _ = self.rollback.run();
                 self.stuck.set(!self.connection.is_autocommit());
-                if result.is_ok() {
-                    discard(std::mem::replace(&mut result, Err(error.into())));
-                }
+                result = result.and(Err(error.into()));
             }
         }
         (result, deletes)

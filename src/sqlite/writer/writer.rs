@@ -92,6 +92,7 @@ impl Writer {
             foreign: false,
             data_version: None,
             copied_frames: 0,
+            disk_full: None,
             rows: 0,
             last_sequence: 0,
             reported_pinned: None,
