@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::close::Closers;
+use super::process::Process;
 use crate::board::Board;
 use crate::protocol::alarm::Alarm;
 use crate::protocol::limits::QueueLimits;
@@ -21,8 +22,7 @@ pub(crate) struct Engine {
     /// Ends the SQL that the writer runs.
     pub(crate) write_stop: StopCheck,
     pub(crate) closers: Closers,
-    /// The process that opened the store. A forked child has the memory but not the threads.
-    process: u32,
+    process: Process,
 }
 
 impl Engine {
@@ -35,14 +35,13 @@ impl Engine {
             roster: ReadRoster::new(readers),
             write_stop: StopCheck::new(),
             closers: Closers::new(),
-            process: std::process::id(),
+            process: Process::current(),
         }
     }
 
-    /// Whether this process is a fork of the one that opened the store. Asked before any lock is touched:
-    /// a lock may have been held by a thread that the child does not have.
+    /// Whether this process is a fork of the one that opened the store. Asked before any lock is touched.
     pub(crate) fn is_forked(&self) -> bool {
-        std::process::id() != self.process
+        self.process.was_forked()
     }
 
     /// Refuses new calls. What is admitted is still carried out. Never blocks.

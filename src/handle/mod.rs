@@ -8,6 +8,7 @@ mod engine;
 mod latch;
 mod open;
 pub(crate) mod params;
+mod process;
 mod read;
 mod receipt;
 pub(crate) mod rows;

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use super::blocking::{self, MustNotWait};
 use super::latch::Latch;
+use super::process::Process;
 use super::store::Store;
 use super::threads;
 use crate::error::OpenError;
@@ -78,7 +79,7 @@ pub struct OpenFuture(Opening);
 
 enum Opening {
     Unsent(Box<Open>),
-    Started(Arc<Latch<Result<Store, OpenError>>>),
+    Started { latch: Arc<Latch<Result<Store, OpenError>>>, path: PathBuf, process: Process },
     Over,
 }
 
@@ -89,19 +90,22 @@ impl Future for OpenFuture {
         if let Opening::Unsent(_) = self.0
             && let Opening::Unsent(open) = std::mem::replace(&mut self.0, Opening::Over)
         {
-            let latch = Arc::new(Latch::new());
+            let (latch, path) = (Arc::new(Latch::new()), open.options.plan.path.clone());
             threads::start(open.place, open.options, latch.clone())?;
-            self.0 = Opening::Started(latch);
+            self.0 = Opening::Started { latch, path, process: Process::current() };
         }
         // Otherwise it was polled after it was ready, which no caller may do: pending for ever.
-        let Opening::Started(latch) = &self.0 else { return Poll::Pending };
+        let Opening::Started { latch, path, process } = &self.0 else { return Poll::Pending };
+        if process.was_forked() {
+            return Poll::Ready(Err(OpenError::Forked { path: path.clone() }));
+        }
         match latch.poll_take(context) {
             Poll::Ready(result) => {
                 self.0 = Opening::Over;
                 Poll::Ready(result)
             }
             Poll::Pending if blocking::is_engine_thread() => {
-                Poll::Ready(Err(OpenError::WouldBlock { path: PathBuf::new() }))
+                Poll::Ready(Err(OpenError::WouldBlock { path: path.clone() }))
             }
             Poll::Pending => Poll::Pending,
         }

@@ -6,6 +6,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use super::blocking::{self, MustNotWait};
+use super::process::Process;
 use super::store::Store;
 use crate::error::WriteError;
 use crate::protocol::answer::Ticket;
@@ -77,7 +78,7 @@ impl<T> Write<T> {
     pub fn try_submit(self) -> Result<Pending<T>, WriteError> {
         let extract = self.extract;
         let entered = self.enter(Entrance::Try)?.1;
-        Ok(Pending { ticket: entered.ticket, extract })
+        Ok(Pending { ticket: entered.ticket, extract, process: Process::current() })
     }
 
     /// Sends the write and blocks the thread until it is answered.
@@ -95,7 +96,7 @@ impl<T> Write<T> {
         let engine = self.store.engine();
         // First of all: a forked child must touch no lock.
         if engine.is_forked() {
-            return Err(WriteError::Forked);
+            return Err(WriteError::Forked { admitted: false });
         }
         let command = self.command?;
         if blocking::is_engine_thread() {
@@ -149,6 +150,8 @@ pub struct Submit<T> {
 pub struct Pending<T> {
     ticket: Ticket<WriteCommand>,
     extract: Extract<T>,
+    /// Where the engine's threads are that will answer.
+    process: Process,
 }
 
 /// A write between the caller and the queue.
@@ -176,6 +179,10 @@ impl<T> Sending<T> {
             *self = Self::Sent(InLine { store, entered: Some(entered) });
         }
         Ok(match self {
+            // Sent before the fork: nobody answers here.
+            Self::Sent(in_line) if in_line.store.engine().is_forked() => {
+                return Err(WriteError::Forked { admitted: true });
+            }
             Self::Sent(InLine { entered: Some(entered), .. }) => Some(&entered.ticket),
             _ => None,
         })
@@ -233,7 +240,7 @@ impl<T> Future for Submit<T> {
             // Refused while it waited for room: that is the answer to the submission.
             Some(ticket) => Poll::Ready(match ticket.try_refusal() {
                 Some(refusal) => Err(refused(refusal)),
-                None => Ok(Pending { ticket, extract: self.extract }),
+                None => Ok(Pending { ticket, extract: self.extract, process: Process::current() }),
             }),
             None => Poll::Pending,
         }
@@ -244,6 +251,9 @@ impl<T> Future for Pending<T> {
     type Output = Result<T, WriteError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.process.was_forked() {
+            return Poll::Ready(Err(WriteError::Forked { admitted: true }));
+        }
         poll_answer(&self.ticket, context, self.extract)
     }
 }
@@ -255,6 +265,9 @@ impl<T> Pending<T> {
     /// Those of awaiting it, and [`WriteError::Reentrant`] or [`WriteError::WouldBlockRuntime`] where
     /// waiting is not possible: the write is carried out, only its answer is lost.
     pub fn wait(self) -> Result<T, WriteError> {
+        if self.process.was_forked() {
+            return Err(WriteError::Forked { admitted: true });
+        }
         if let Some(answer) = self.ticket.try_answer() {
             return settle(answer, self.extract);
         }
