@@ -70,13 +70,18 @@ impl SqliteStorage {
         Ok(())
     }
 
-    /// Notices, at most once a second, that the file is not the one that its path names any more.
+    /// Looks, at most once a second, whether the file is still the one that its path names.
     fn look_after_file(&mut self) -> Result<(), Reason> {
         let now = Instant::now();
         if now < self.next_look {
             return Ok(());
         }
         self.next_look = now + LOOK_AFTER_FILE;
+        self.check_file()
+    }
+
+    /// Notices that the file is not the one that its path names any more.
+    pub(super) fn check_file(&self) -> Result<(), Reason> {
         if wal_log::has_moved(self.connection()) || self.identity.moved() {
             return Err(self.failure(StoreFailure::FileMoved { path: self.path.clone() }));
         }
