@@ -240,6 +240,9 @@ impl<'c> Session<'c> {
         {
             return Failure::NotAllowed(NotAllowed { what: "VACUUM".to_owned() });
         }
+        if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseCorrupt) {
+            self.state.note_damage();
+        }
         match (error.sqlite_error_code(), self.state.stop.fired()) {
             (Some(rusqlite::ErrorCode::OperationInterrupted), Some(reason)) => Failure::Stopped(reason),
             _ => Failure::Sqlite(error),
