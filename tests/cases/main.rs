@@ -1,0 +1,20 @@
+//! What people who run SQLite inside a server have reported, each report as a test of its right behaviour.
+mod c02_wal_bounded;
+mod c05_settings;
+mod c06_open_failures;
+mod c07_temporary;
+mod c09_conversion;
+mod c23_checkpoints;
+mod c25_two_stores;
+mod c27_newer_schema;
+mod c28_corrupt;
+mod c29_read_your_writes;
+mod c32_late_cancel;
+mod c34_slow_reads;
+mod c37_drop_and_close;
+mod c41_moved_file;
+mod c43_fork;
+mod c44_wal_reset;
+mod c55_raw_sql;
+mod c59_recovery;
+mod support_read;
