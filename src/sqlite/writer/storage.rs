@@ -49,6 +49,8 @@ pub(super) struct SqliteStorage {
     pub(super) copied_frames: u64,
     pub(super) rows: u64,
     pub(super) span: Option<EnteredSpan>,
+    /// Writes are being held back.
+    pub(super) stalled: bool,
 }
 
 impl SqliteStorage {
@@ -152,6 +154,18 @@ impl SqliteStorage {
             }
             // The sync of a checkpoint covers frames that later acknowledgements count on.
             Err(source) => Err(self.failure(StoreFailure::Sync { path: self.path.clone(), source })),
+        }
+    }
+
+    /// Tells once, when it begins, that writes are held back, and what by.
+    fn report_stall(&mut self) {
+        self.engine.board.stalls.add(1);
+        if !std::mem::replace(&mut self.stalled, true) {
+            tracing::warn!(
+                path = %self.path.display(), wal_bytes = self.log.bytes_of(self.log.frames()),
+                oldest_read = ?self.engine.roster.oldest_snapshot(),
+                "writes wait: the log is at its hard limit and a reader, here or in another program, keeps it"
+            );
         }
     }
 
@@ -287,9 +301,10 @@ impl Storage for SqliteStorage {
             self.checkpoint(action)?;
         }
         if let Some(time) = self.checkpoints.stall(self.log.frames()) {
-            self.engine.board.stalls.add(1);
+            self.report_stall();
             return Ok(Readiness::Stalled(time));
         }
+        self.stalled = false;
         Ok(Readiness::Ready { patience: self.checkpoints.patience(self.log.frames()) })
     }
 

@@ -91,6 +91,7 @@ impl Writer {
             copied_frames: 0,
             rows: 0,
             span: None,
+            stalled: false,
         };
         Ok((Self { storage, limits, sequences: opened.sequences, lock: opened.lock }, settings))
     }
