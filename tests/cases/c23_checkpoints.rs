@@ -26,7 +26,7 @@ fn c23_who_crosses_the_limit_is_answered_before_the_checkpoint() {
         let scratch = Scratch::new();
         let vfs = FaultVfs::unique("c23");
         let builder = Store::builder(scratch.join("a.db")).vfs(vfs.name()).wal_limits(SOFT, 64 * MIB);
-        let store = builder.open().wait().unwrap();
+        let store = builder.group(64, MIB as usize, LIMIT).open().wait().unwrap();
         store.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, data BLOB)", ()).wait().unwrap();
         let before = store.stats().checkpoints;
         // From here on no checkpoint can end: the sync of the database file is held.
@@ -41,6 +41,7 @@ fn c23_who_crosses_the_limit_is_answered_before_the_checkpoint() {
             }
         });
         let first = first.try_submit().unwrap();
+        gate.wait_until_entered();
         let crossing: Vec<_> = (0..40).map(|_| insert(&store).try_submit().unwrap()).collect();
         gate.open();
         first.wait().unwrap();

@@ -37,8 +37,10 @@ fn always_visible(store: &Store, from: i64, rounds: i64) {
     }
 }
 
+type Misdeed = fn(&Db<'_>) -> Result<(), ClosureError>;
+
 /// The ways to leave a statement unfinished.
-const MISDEEDS: [fn(&Db<'_>) -> Result<(), ClosureError>; 7] = [
+const MISDEEDS: [Misdeed; 7] = [
     // Steps one row and returns early.
     |db| {
         let mut statement = db.prepare("SELECT * FROM t")?;

@@ -53,6 +53,7 @@ pub fn open_and_fork(path: &Path) {
     bystander.execute("CREATE TABLE t (x)", ()).wait().unwrap();
     let folder = bystander.settings().path.parent().unwrap().to_owned();
 
+    // Everything stands still at the gate when the process is forked: the child must find no lock taken.
     let gate = Gate::new();
     let (at_gate, at_gate_too) = (gate.clone(), gate.clone());
     let running = store.write(move |_| {
@@ -70,9 +71,23 @@ pub fn open_and_fork(path: &Path) {
             read.wait()
         }
     });
-    gate.wait_until_entered_by(2);
+    let last_read = thread::spawn({
+        let (bystander, gate) = (bystander.clone(), gate.clone());
+        move || {
+            let read = bystander.read(move |_| {
+                gate.wait();
+                Ok(())
+            });
+            read.wait()
+        }
+    });
+    gate.wait_until_entered_by(3);
     let insert = || store.execute("INSERT INTO t VALUES (1)", ());
-    let other = Store::builder(path.with_file_name("other.db"));
+    let at_gate = gate.clone();
+    let other = Store::builder(path.with_file_name("other.db")).on_connection(move |_| {
+        at_gate.wait();
+        Ok(())
+    });
     let mut under_way = UnderWay {
         pending: insert().try_submit().unwrap(),
         write: Box::pin(insert().into_future()),
@@ -85,10 +100,11 @@ pub fn open_and_fork(path: &Path) {
     assert!(poll(under_way.submit.as_mut()).is_pending(), "the queue is full");
     assert!(poll(under_way.read.as_mut()).is_pending());
     assert!(poll(under_way.open.as_mut()).is_pending());
+    gate.wait_until_entered_by(4);
 
     let (mut told, mut tell) = std::io::pipe().unwrap();
     // SAFETY: the child runs more than signal handlers may, as daemons do. The threads that exist here hold no
-    // lock that it takes: the writer and the reader stand at the gate, the others sleep.
+    // lock that it takes: they stand at the gate or sleep.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "{}", std::io::Error::last_os_error());
     if child == 0 {
@@ -120,6 +136,7 @@ pub fn open_and_fork(path: &Path) {
     gate.open();
     running.wait().unwrap();
     reading.join().unwrap().unwrap();
+    last_read.join().unwrap().unwrap();
     finish(under_way);
     assert!(!folder.exists(), "the temporary store is closed by its owner");
     for _ in 0..1000 {
