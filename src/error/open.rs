@@ -176,6 +176,11 @@ pub enum OpenError {
         /// The database file.
         path: PathBuf,
     },
+    /// The process was forked while it was opening the store; only the parent gets it.
+    Forked {
+        /// The database file.
+        path: PathBuf,
+    },
     /// The thread that opened the store panicked. This is a fault of the engine.
     Panicked {
         /// The database file.
@@ -262,6 +267,7 @@ impl OpenError {
             | Self::Hook { path, .. }
             | Self::Migration { path, .. }
             | Self::WouldBlock { path }
+            | Self::Forked { path }
             | Self::Panicked { path, .. }
             | Self::Io { path, .. }
             | Self::Sqlite { path, .. } => path,
@@ -406,6 +412,11 @@ impl fmt::Display for OpenError {
                 f,
                 "wait() would block here while {} is opened: use .await on a runtime's thread, and open no \
                  store inside a closure of a store",
+                path.display()
+            ),
+            Self::Forked { path } => write!(
+                f,
+                "{} was being opened when this process was forked; open it after forking",
                 path.display()
             ),
             Self::Panicked { path, message } => write!(

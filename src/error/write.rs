@@ -88,7 +88,12 @@ pub enum WriteError {
     Closed,
     /// The process was forked after the store was opened; only the parent can use it. Open stores after
     /// daemonizing.
-    Forked,
+    ///
+    /// The command was not queued, unless the parent had sent it before: then it is the parent's.
+    Forked {
+        /// Whether the command may have been admitted before.
+        admitted: bool,
+    },
     /// The engine has stopped and acknowledges nothing more until the store is opened again. The command
     /// was not started.
     Stopped(Arc<StoreFailure>),
@@ -132,7 +137,8 @@ impl WriteError {
             | Self::ResultTooLarge { .. } => Outcome::NotApplied,
             Self::Unknown(_)
             | Self::Reentrant { admitted: true }
-            | Self::WouldBlockRuntime { admitted: true } => Outcome::Unknown,
+            | Self::WouldBlockRuntime { admitted: true }
+            | Self::Forked { admitted: true } => Outcome::Unknown,
             Self::Busy(_)
             | Self::Begin(_)
             | Self::InvalidValue(_)
@@ -142,7 +148,7 @@ impl WriteError {
             | Self::Reentrant { admitted: false }
             | Self::WouldBlockRuntime { admitted: false }
             | Self::Closed
-            | Self::Forked
+            | Self::Forked { admitted: false }
             | Self::Stopped(_) => Outcome::NotStarted,
         }
     }
@@ -253,7 +259,7 @@ impl fmt::Display for WriteError {
                 "wait() would block a thread of the async runtime, use .await; the command was queued before and is carried out"
             ),
             Self::Closed => write!(f, "the store is closed, the command was not started"),
-            Self::Forked => {
+            Self::Forked { .. } => {
                 write!(
                     f,
                     "the store was opened before this process was forked and cannot be used here; open it after forking"

@@ -151,7 +151,8 @@ impl Future for CloseFuture {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &self.state {
-            Ok(_) if self.process.is_forked() => Poll::Ready(Err(CloseError::Forked)),
+            // Begun before the fork: nobody tells the end of it here.
+            Ok(_) if self.process.was_forked() => Poll::Ready(Err(CloseError::Forked)),
             Ok(_) if blocking::is_engine_thread() => Poll::Ready(Err(CloseError::Reentrant)),
             Ok(latch) => latch.poll_copy(context),
             Err(error) => Poll::Ready(Err(error.clone())),

@@ -39,10 +39,9 @@ impl Engine {
         }
     }
 
-    /// Whether this process is a fork of the one that opened the store. Asked before any lock is touched:
-    /// a lock may have been held by a thread that the child does not have.
+    /// Whether this process is a fork of the one that opened the store. Asked before any lock is touched.
     pub(crate) fn is_forked(&self) -> bool {
-        self.process.is_forked()
+        self.process.was_forked()
     }
 
     /// Refuses new calls. What is admitted is still carried out. Never blocks.

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use super::blocking::{self, MustNotWait};
 use super::latch::Latch;
+use super::process::Process;
 use super::store::Store;
 use super::threads;
 use crate::error::OpenError;
@@ -81,7 +82,7 @@ pub struct OpenFuture {
 
 enum Opening {
     Unsent(Box<Open>),
-    Started(Arc<Latch<Result<Store, OpenError>>>),
+    Started { latch: Arc<Latch<Result<Store, OpenError>>>, process: Process },
     Over,
 }
 
@@ -99,10 +100,13 @@ impl Future for OpenFuture {
         {
             let latch = Arc::new(Latch::new());
             threads::start(open.place, open.options, latch.clone())?;
-            self.opening = Opening::Started(latch);
+            self.opening = Opening::Started { latch, process: Process::current() };
         }
         // Otherwise it was polled after it was ready, which no caller may do: pending for ever.
-        let Opening::Started(latch) = &self.opening else { return Poll::Pending };
+        let Opening::Started { latch, process } = &self.opening else { return Poll::Pending };
+        if process.was_forked() {
+            return Poll::Ready(Err(OpenError::Forked { path: self.path.clone() }));
+        }
         let result = ready!(latch.poll_take(context));
         self.opening = Opening::Over;
         Poll::Ready(result)

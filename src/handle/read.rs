@@ -160,6 +160,7 @@ impl<T> Future for ReadFuture<T> {
         }
         // Otherwise it was polled after it was ready, which no caller may do: pending for ever.
         let Sending::Sent(in_line) = &mut self.sending else { return Poll::Pending };
+        // Sent before the fork: nobody answers here.
         if in_line.store.engine().is_forked() {
             return Poll::Ready(Err(ReadError::Forked));
         }

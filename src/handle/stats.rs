@@ -64,19 +64,17 @@ pub enum StoreState {
     Failed(Arc<StoreFailure>),
     /// It is closed.
     Closed,
-    /// This process is a fork of the one that opened the store, which alone can use it. Nothing else in the
-    /// statistics is looked up then.
+    /// It was opened before this process was forked, and belongs to the parent. Nothing else is known here.
     Forked,
 }
 
 impl Stats {
     pub(crate) fn of(engine: &Engine) -> Self {
-        let board = &engine.board;
-        let forked = engine.is_forked();
-        let (writes, reads) =
-            if forked { Default::default() } else { (engine.writes.depth(), engine.reads.depth()) };
-        let state = match if forked { Default::default() } else { board.state() } {
-            _ if forked => StoreState::Forked,
+        if engine.is_forked() {
+            return Self::in_a_fork();
+        }
+        let (board, writes) = (&engine.board, engine.writes.depth());
+        let state = match board.state() {
             (true, _, _) => StoreState::Closed,
             (_, _, Some(failure)) => StoreState::Failed(failure),
             (_, true, None) => StoreState::Degraded,
@@ -87,7 +85,7 @@ impl Stats {
             queued_commands: writes.commands,
             queued_bytes: writes.bytes,
             waiting_writers: writes.waiting,
-            queued_reads: reads.commands,
+            queued_reads: engine.reads.depth().commands,
             groups: board.groups.get(),
             commands: board.commands.get(),
             statements: board.statements.get(),
@@ -103,6 +101,32 @@ impl Stats {
             oldest_read: engine.roster.oldest(),
             oldest_snapshot: engine.roster.oldest_snapshot(),
             last_sequence: board.last_sequence.get(),
+        }
+    }
+
+    /// What a forked child can tell without touching a lock.
+    fn in_a_fork() -> Self {
+        Self {
+            state: StoreState::Forked,
+            queued_commands: 0,
+            queued_bytes: 0,
+            waiting_writers: 0,
+            queued_reads: 0,
+            groups: 0,
+            commands: 0,
+            statements: 0,
+            failed_commands: 0,
+            reads: 0,
+            panics: 0,
+            checkpoints: 0,
+            foreign_writes: 0,
+            stalls: 0,
+            wal_bytes: 0,
+            wal_pending_frames: 0,
+            running_write: None,
+            oldest_read: None,
+            oldest_snapshot: None,
+            last_sequence: 0,
         }
     }
 }

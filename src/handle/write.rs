@@ -131,7 +131,7 @@ impl<T> Write<T> {
     pub fn try_submit(self) -> Result<Pending<T>, WriteError> {
         let extract = self.extract;
         let entered = self.enter(Entrance::Try)?.1;
-        Ok(Pending { ticket: entered.ticket, process: Process::current(), extract })
+        Ok(Pending { ticket: entered.ticket, extract, process: Process::current() })
     }
 
     /// Sends the write and blocks the thread until it is answered.
@@ -150,7 +150,7 @@ impl<T> Write<T> {
         let engine = self.store.engine();
         // First of all: a forked child must touch no lock.
         if engine.is_forked() {
-            return Err(WriteError::Forked);
+            return Err(WriteError::Forked { admitted: false });
         }
         let command = self.command?;
         if blocking::is_engine_thread() {
@@ -205,8 +205,9 @@ pub struct Submit<T> {
 #[must_use = "the write is admitted, but only awaiting or waiting tells what became of it"]
 pub struct Pending<T> {
     ticket: Ticket<WriteCommand>,
-    process: Process,
     extract: Extract<T>,
+    /// Where the engine's threads are that will answer.
+    process: Process,
 }
 
 /// A write between the caller and the queue.
@@ -227,11 +228,6 @@ struct InLine {
 impl<T> Sending<T> {
     /// The write's ticket. At the first call puts the write in the line.
     fn ticket(&mut self) -> Result<Option<&Ticket<WriteCommand>>, WriteError> {
-        if let Self::Sent(in_line) = self
-            && in_line.store.engine().is_forked()
-        {
-            return Err(WriteError::Forked);
-        }
         if let Self::Unsent(_) = self
             && let Self::Unsent(write) = std::mem::replace(self, Self::Over)
         {
@@ -239,6 +235,10 @@ impl<T> Sending<T> {
             *self = Self::Sent(InLine { store, entered: Some(entered) });
         }
         Ok(match self {
+            // Sent before the fork: nobody answers here.
+            Self::Sent(in_line) if in_line.store.engine().is_forked() => {
+                return Err(WriteError::Forked { admitted: true });
+            }
             Self::Sent(InLine { entered: Some(entered), .. }) => Some(&entered.ticket),
             _ => None,
         })
@@ -312,7 +312,7 @@ impl<T> Future for Submit<T> {
             // Refused while it waited for room: that is the answer to the submission.
             Some(ticket) => Poll::Ready(match ticket.try_refusal() {
                 Some(refusal) => Err(refused(refusal)),
-                None => Ok(Pending { ticket, process: Process::current(), extract: self.extract }),
+                None => Ok(Pending { ticket, extract: self.extract, process: Process::current() }),
             }),
             None => Poll::Pending,
         }
@@ -323,8 +323,8 @@ impl<T> Future for Pending<T> {
     type Output = Result<T, WriteError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.process.is_forked() {
-            return Poll::Ready(Err(WriteError::Forked));
+        if self.process.was_forked() {
+            return Poll::Ready(Err(WriteError::Forked { admitted: true }));
         }
         poll_answer(&self.ticket, context, self.extract)
     }
@@ -337,8 +337,8 @@ impl<T> Pending<T> {
     /// Those of awaiting it, and [`WriteError::Reentrant`] or [`WriteError::WouldBlockRuntime`] where
     /// waiting is not possible: the write is carried out, only its answer is lost.
     pub fn wait(self) -> Result<T, WriteError> {
-        if self.process.is_forked() {
-            return Err(WriteError::Forked);
+        if self.process.was_forked() {
+            return Err(WriteError::Forked { admitted: true });
         }
         if let Some(answer) = self.ticket.try_answer() {
             return settle(answer, self.extract);

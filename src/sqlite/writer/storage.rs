@@ -59,6 +59,8 @@ pub(super) struct SqliteStorage {
     /// Reads that hold the log for longer than they may, and cannot be ended, were last reported then.
     pub(super) reported_pinned: Option<Instant>,
     pub(super) span: Option<EnteredSpan>,
+    /// Writes are being held back.
+    pub(super) stalled: bool,
 }
 
 impl SqliteStorage {
@@ -80,13 +82,18 @@ impl SqliteStorage {
         Ok(())
     }
 
-    /// Notices, at most once a second, that the file is not the one that its path names any more.
+    /// Looks, at most once a second, whether the file is still the one that its path names.
     fn look_after_file(&mut self) -> Result<(), Reason> {
         let now = Instant::now();
         if now < self.next_look {
             return Ok(());
         }
         self.next_look = now + LOOK_AFTER_FILE;
+        self.check_file()
+    }
+
+    /// Notices that the file is not the one that its path names any more.
+    pub(super) fn check_file(&self) -> Result<(), Reason> {
         if wal_log::has_moved(self.connection()) || self.identity.moved() {
             return Err(self.failure(StoreFailure::FileMoved { path: self.path.clone() }));
         }
@@ -180,6 +187,18 @@ impl SqliteStorage {
     /// callers are told. Every group tries again.
     fn refused_for_room(&self) -> Option<Arc<SqliteError>> {
         self.checkpoints.stall(self.log.frames()).and(self.disk_full.clone())
+    }
+
+    /// Tells once, when it begins, that writes are held back, and what by.
+    fn report_stall(&mut self) {
+        self.engine.board.stalls.add(1);
+        if !std::mem::replace(&mut self.stalled, true) {
+            tracing::warn!(
+                path = %self.path.display(), wal_bytes = self.log.bytes_of(self.log.frames()),
+                oldest_read = ?self.engine.roster.oldest_snapshot(),
+                "writes wait: the log is at its hard limit and a reader, here or in another program, keeps it"
+            );
+        }
     }
 
     fn run_checkpoint(&self, mode: &str, wait: Duration) -> Result<CheckpointProgress, SqliteError> {
@@ -324,9 +343,10 @@ impl Storage for SqliteStorage {
         if let Some(time) = self.checkpoints.stall(self.log.frames())
             && self.disk_full.is_none()
         {
-            self.engine.board.stalls.add(1);
+            self.report_stall();
             return Ok(Readiness::Stalled(time));
         }
+        self.stalled = false;
         Ok(Readiness::Ready { patience: self.checkpoints.patience(self.log.frames()) })
     }
 

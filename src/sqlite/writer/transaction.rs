@@ -128,12 +128,15 @@ impl Transaction {
         sequence: u64,
         board: &Board,
     ) -> Applied<WriteCommand> {
-        let (result, deletes) = match task {
+        let (mut result, deletes) = match task {
             WriteTask::Statement(call) => self.isolated(|isolation| self.call(call, isolation, board)),
             WriteTask::Batch(calls) => self.isolated(|isolation| self.batch(calls, isolation, board)),
             WriteTask::Closure(closure) => self.isolated(|isolation| self.closure(closure, isolation, board)),
             WriteTask::Flush => (Ok(Done { rows_changed: 0, value: WriteValue::None }), false),
         };
+        if self.state.take_met_damage() {
+            result = self.give_up_after_damage(result);
+        }
         let result = result.map(|done| WriteOutput {
             receipt: Receipt { sequence, rows_changed: done.rows_changed },
             value: done.value,
@@ -146,6 +149,19 @@ impl Transaction {
             Ok(output) => Applied::Done { output, deletes },
             Err(error) => Applied::Failed(error),
         }
+    }
+
+    /// SQLite lets nothing be written or committed any more in a transaction that met a damaged page. So that
+    /// the others of the group do not suffer for it, the whole transaction goes: they are carried out again.
+    fn give_up_after_damage(&mut self, result: Result<Done, WriteError>) -> Result<Done, WriteError> {
+        if let Err(error) = self.abandon() {
+            tracing::error!(%error, "a transaction could not be rolled back");
+        }
+        // A closure may have taken no notice: what it did is undone all the same.
+        result.and_then(|_| {
+            let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+            Err(WriteError::Corrupt(rusqlite::Error::SqliteFailure(error, None).into()))
+        })
     }
 
     fn call(

@@ -97,6 +97,7 @@ impl Writer {
             last_sequence: 0,
             reported_pinned: None,
             span: None,
+            stalled: false,
         };
         Ok((Self { storage, limits, sequences: opened.sequences, lock: opened.lock }, settings))
     }
@@ -114,6 +115,11 @@ impl Writer {
     /// is copied: the next open settles what is on disk.
     pub(crate) fn close(self) -> Result<(), CloseError> {
         let Self { storage, lock, .. } = self;
+        // Writes since the last look may have gone to a file without a name, and a log in the place of ours is
+        // not ours to delete.
+        if storage.engine.board.failure().is_none() && storage.check_file().is_err() {
+            tracing::error!(path = %storage.path.display(), "the database was deleted or replaced");
+        }
         let failure = storage.engine.board.failure();
         let degraded = storage.degraded;
         let connection = storage.transaction.into_connection();
