@@ -5,6 +5,7 @@ mod blocking;
 mod builder;
 mod close;
 mod engine;
+mod foreign;
 mod latch;
 mod open;
 pub(crate) mod params;

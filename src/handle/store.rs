@@ -9,6 +9,7 @@ use super::batch::Batch;
 use super::builder::StoreBuilder;
 use super::close::Close;
 use super::engine::Engine;
+use super::foreign::Foreign;
 use super::params::IntoParams;
 use super::read::Read;
 use super::receipt::{Applied, Receipt};
@@ -141,16 +142,18 @@ impl Store {
     ///
     /// # Errors
     /// See [`WriteError`]; each says what is on disk.
-    pub fn write<R, F>(&self, mut closure: F) -> Write<Applied<R>>
+    pub fn write<R, F>(&self, closure: F) -> Write<Applied<R>>
     where
         F: FnMut(&Tx<'_>) -> Result<R, ClosureError> + Send + 'static,
         R: Send + 'static,
     {
-        let boxed =
-            Box::new(move |tx: &Tx<'_>| closure(tx).map(|value| Box::new(value) as Box<dyn Any + Send>));
+        let mut closure = Foreign::new(closure);
+        let boxed = Box::new(move |tx: &Tx<'_>| {
+            closure.get_mut()(tx).map(|value| Box::new(Foreign::new(value)) as Box<dyn Any + Send>)
+        });
         self.write_task(Ok(WriteTask::Closure(boxed)), |WriteOutput { receipt, value }| match value {
-            WriteValue::Closure(value) => match value.downcast::<R>() {
-                Ok(value) => Ok(Applied { value: *value, receipt }),
+            WriteValue::Closure(value) => match value.downcast::<Foreign<R>>() {
+                Ok(value) => Ok(Applied { value: value.into_inner(), receipt }),
                 // The box was made above from an `R`, and nothing in between looks into it.
                 Err(_) => unreachable!("a closure's value has the closure's type"),
             },
@@ -176,11 +179,13 @@ impl Store {
         F: FnOnce(&Db<'_>) -> Result<R, ClosureError> + Send + 'static,
         R: Send + 'static,
     {
-        let boxed =
-            Box::new(move |db: &Db<'_>| closure(db).map(|value| Box::new(value) as Box<dyn Any + Send>));
+        let closure = Foreign::new(closure);
+        let boxed = Box::new(move |db: &Db<'_>| {
+            closure.into_inner()(db).map(|value| Box::new(Foreign::new(value)) as Box<dyn Any + Send>)
+        });
         Read::new(self.clone(), Ok(ReadTask::Closure(boxed)), |output| match output {
-            ReadOutput::Closure(value) => match value.downcast::<R>() {
-                Ok(value) => Ok(*value),
+            ReadOutput::Closure(value) => match value.downcast::<Foreign<R>>() {
+                Ok(value) => Ok(value.into_inner()),
                 // The box was made above from an `R`, and nothing in between looks into it.
                 Err(_) => unreachable!("a closure's value has the closure's type"),
             },
