@@ -10,7 +10,7 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use walwright::rusqlite::types::FromSql;
-use walwright::{AckLevel, Migration, Pending, Receipt, Store, StoreBuilder, Write, WriteError};
+use walwright::{AckLevel, Applied, Migration, Receipt, Store, StoreBuilder, Write, WriteError};
 use walwright_test_support::vfs::{DatabaseCreation, FileKind, Image};
 use walwright_test_support::{FaultVfs, Gate, Scratch, watchdog};
 
@@ -112,16 +112,14 @@ impl Bed {
 
     /// Sends writes that find themselves in one group, and gives each answer with the disk as a power cut at
     /// that very moment would leave it.
-    pub fn answers<T: Send + 'static>(
+    pub fn answers<W: Into<AnyWrite>>(
         &self,
         store: &Store,
-        writes: impl IntoIterator<Item = Write<T>>,
-    ) -> Vec<(Result<T, WriteError>, Image)> {
+        writes: impl IntoIterator<Item = W>,
+    ) -> Vec<(Result<Receipt, WriteError>, Image)> {
         let gate = hold_writer(store);
-        let mut waiting: Vec<Waiting<T>> = writes
-            .into_iter()
-            .map(|write| Waiting::new(write.try_submit().expect("there is room"), self.vfs))
-            .collect();
+        let mut waiting: Vec<Waiting> =
+            writes.into_iter().map(|write| Waiting::new((write.into().0)(), self.vfs)).collect();
         for one in &mut waiting {
             assert!(one.poll().is_none(), "answered before the writer could start it");
         }
@@ -130,26 +128,64 @@ impl Bed {
     }
 
     /// The same for one write.
-    pub fn answer<T: Send + 'static>(
-        &self,
-        store: &Store,
-        write: Write<T>,
-    ) -> (Result<T, WriteError>, Image) {
+    pub fn answer(&self, store: &Store, write: impl Into<AnyWrite>) -> (Result<Receipt, WriteError>, Image) {
         self.answers(store, [write]).remove(0)
     }
 
     /// The disk as a power cut at the moment of the answer would leave it, for a write that must succeed.
     #[track_caller]
-    pub fn image_at_answer<T: Send + 'static>(&self, store: &Store, write: Write<T>) -> Image {
+    pub fn image_at_answer(&self, store: &Store, write: impl Into<AnyWrite>) -> Image {
         let (result, image) = self.answer(store, write);
         assert!(result.is_ok(), "{:?}", result.err());
         image
     }
 }
 
+type Answering = Pin<Box<dyn Future<Output = Result<Receipt, WriteError>>>>;
+
+/// A write of any kind, of whose result only the receipt matters.
+pub struct AnyWrite(Box<dyn FnOnce() -> Answering>);
+
+impl From<Write<Receipt>> for AnyWrite {
+    fn from(write: Write<Receipt>) -> Self {
+        Self(Box::new(|| Box::pin(write.try_submit().expect("there is room"))))
+    }
+}
+
+impl<T: 'static> From<Write<Applied<T>>> for AnyWrite {
+    fn from(write: Write<Applied<T>>) -> Self {
+        Self(Box::new(|| {
+            let pending = write.try_submit().expect("there is room");
+            Box::pin(async { pending.await.map(|applied| applied.receipt) })
+        }))
+    }
+}
+
+impl AnyWrite {
+    /// Sends it and waits.
+    pub fn wait(self) -> Result<Receipt, WriteError> {
+        let mut answering = (self.0)();
+        let unpark = Waker::from(Arc::new(Unpark(thread::current())));
+        loop {
+            if let Poll::Ready(answer) = answering.as_mut().poll(&mut Context::from_waker(&unpark)) {
+                return answer;
+            }
+            thread::park();
+        }
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
 /// A write whose answer takes a picture of the disk, on the writer's thread, before anything else can happen.
-struct Waiting<T> {
-    pending: Pending<T>,
+struct Waiting {
+    answering: Answering,
     camera: Arc<Camera>,
     waker: Waker,
 }
@@ -167,22 +203,22 @@ impl Wake for Camera {
     }
 }
 
-impl<T> Waiting<T> {
-    fn new(pending: Pending<T>, vfs: &'static FaultVfs) -> Self {
+impl Waiting {
+    fn new(answering: Answering, vfs: &'static FaultVfs) -> Self {
         let camera = Arc::new(Camera { vfs, image: Mutex::new(None), waiter: thread::current() });
-        Self { pending, waker: Waker::from(camera.clone()), camera }
+        Self { answering, waker: Waker::from(camera.clone()), camera }
     }
 
-    fn poll(&mut self) -> Option<Result<T, WriteError>> {
-        match Pin::new(&mut self.pending).poll(&mut Context::from_waker(&self.waker)) {
+    fn poll(&mut self) -> Option<Result<Receipt, WriteError>> {
+        match self.answering.as_mut().poll(&mut Context::from_waker(&self.waker)) {
             Poll::Ready(answer) => Some(answer),
             Poll::Pending => None,
         }
     }
 
-    fn wait(mut self) -> (Result<T, WriteError>, Image) {
+    fn wait(mut self) -> (Result<Receipt, WriteError>, Image) {
         loop {
-            // The picture is taken after the answer is there: wait for both.
+            // The answer is there a moment before its picture: wait for the picture first.
             if self.camera.image.lock().unwrap().is_some()
                 && let Some(answer) = self.poll()
             {
