@@ -14,8 +14,9 @@ use crate::sync::Arc;
 
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
-/// More commands than this in one group would outgrow the ranges in which commit sequences are reserved.
-const MOST_GROUPED: usize = 64 * KIB;
+/// Commands of one group, at most. Each may take three commit sequences, when its group has to be carried
+/// out again, and all of them must fit into one reserved range of a million.
+const LARGEST_GROUP: usize = 256 * KIB;
 
 /// Settings of a store that is about to be opened. Made by [`Store::builder`](crate::Store::builder) and
 /// [`Store::temporary`](crate::Store::temporary).
@@ -140,9 +141,9 @@ impl StoreBuilder {
     /// How many commands, of how many bytes together, one transaction takes at most, and for how long it
     /// takes further ones. A command larger than the limit gets a transaction of its own. Default: 256
     /// commands, 1 MiB, 100 ms: beyond that a sync is shared by so many that sharing it with more gains
-    /// little, while everybody waits longer.
+    /// little, while everybody waits longer. More than 262,144 commands count as 262,144.
     pub fn group(mut self, commands: usize, bytes: usize, time: Duration) -> Self {
-        self.options.writer.group = GroupLimits { commands: commands.clamp(1, MOST_GROUPED), bytes, time };
+        self.options.writer.group = GroupLimits { commands: commands.clamp(1, LARGEST_GROUP), bytes, time };
         self
     }
 
