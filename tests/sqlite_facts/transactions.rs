@@ -109,7 +109,10 @@ fn abort_undoes_the_statement_but_a_value_that_is_too_big_does_not() {
         begun("CREATE TABLE plain (id INTEGER PRIMARY KEY, v); INSERT INTO plain VALUES (1, 1), (2, 2)");
     connection.execute("INSERT INTO t VALUES (3, 3), (1, 1)", []).unwrap_err();
     assert_eq!(count(&connection), 2);
-    let sql = "UPDATE plain SET v = CASE id WHEN 1 THEN 'changed' ELSE zeroblob(2000000000) END";
+    connection.execute("UPDATE plain SET v = hex(randomblob(300)) WHERE id = 2", []).unwrap();
+    // SAFETY: the connection is open.
+    unsafe { ffi::sqlite3_limit(connection.handle(), ffi::SQLITE_LIMIT_LENGTH, 1_000) };
+    let sql = "UPDATE plain SET v = CASE id WHEN 1 THEN 'changed' ELSE v || v END";
     let error = connection.execute(sql, []).unwrap_err();
     assert_eq!(error.sqlite_error_code(), Some(ErrorCode::TooBig));
     let kept: i64 = one(&connection, "SELECT count(*) FROM plain WHERE v = 'changed'");
