@@ -78,6 +78,11 @@ impl Ledger {
         self.deeds.iter().any(|deed| deed.answer == Answer::Failed(Outcome::Unknown))
     }
 
+    /// How many commands have failed.
+    pub fn failures(&self) -> usize {
+        self.deeds.iter().filter(|deed| !is_done(deed)).count()
+    }
+
     /// Compares all answers with what is found.
     pub fn compare(&self, found: &Rows, origin: Origin) -> Result<(), String> {
         let covered = self.deeds.iter().rposition(|deed| deed.is_durable() && is_done(deed));

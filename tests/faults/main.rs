@@ -7,8 +7,12 @@
 //!
 //! `WALWRIGHT_FAULTS=all cargo test --release --test faults sweep` tries every call.
 
+mod full_disk;
+mod interrupted;
 mod ledger;
+mod moved;
 mod run;
 mod scene;
+mod strangers;
 mod sweep;
 mod template;

@@ -100,6 +100,11 @@ impl Run {
         self.store.as_ref().is_some_and(|store| matches!(store.stats().state, StoreState::Failed(_)))
     }
 
+    /// How many commands were answered by an error.
+    pub fn refused(&self) -> usize {
+        self.ledger.failures()
+    }
+
     /// Whether the store that is open is the first one.
     pub fn has_never_closed(&self) -> bool {
         !self.closed

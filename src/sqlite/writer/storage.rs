@@ -77,6 +77,11 @@ impl SqliteStorage {
             return Ok(());
         }
         self.next_look = now + LOOK_AFTER_FILE;
+        self.look_after_file_now()
+    }
+
+    /// The same, whenever the last look was.
+    pub(super) fn look_after_file_now(&self) -> Result<(), Reason> {
         if wal_log::has_moved(self.connection()) || self.identity.moved() {
             return Err(self.failure(StoreFailure::FileMoved { path: self.path.clone() }));
         }

@@ -108,6 +108,8 @@ impl Writer {
     /// is copied: the next open settles what is on disk.
     pub(crate) fn close(self) -> Result<(), CloseError> {
         let Self { storage, lock, .. } = self;
+        // The last commands may be younger than the last look at the file. The board keeps what is found.
+        let _ = storage.look_after_file_now();
         let failure = storage.engine.board.failure();
         let degraded = storage.degraded;
         let connection = storage.transaction.into_connection();
