@@ -76,6 +76,8 @@ fn place() -> (Scratch, PathBuf, Template) {
     (folder, path, template)
 }
 
+/// The stranger writes before the store's first group: that write used to go unnoticed, because the first
+/// group only took note of how things stood.
 #[test]
 fn a_held_write_lock_is_waited_for_and_then_named() {
     let (_folder, path, _) = place();
