@@ -48,7 +48,8 @@ pub(super) struct SqliteStorage {
     pub(super) level: Option<AckLevel>,
     pub(super) next_look: Instant,
     pub(super) foreign: bool,
-    pub(super) data_version: Option<i64>,
+    /// `PRAGMA data_version` as of the last look; it changes when another connection writes.
+    pub(super) data_version: i64,
     pub(super) copied_frames: u64,
     /// The last checkpoint found no room for the database file to grow.
     pub(super) disk_full: Option<Arc<SqliteError>>,
@@ -103,7 +104,7 @@ impl SqliteStorage {
     /// Whether another program has written since the last look. Inside a transaction the answer holds.
     fn look_for_foreign_writes(&mut self) -> Result<(), SqliteError> {
         let version = self.transaction.data_version()?;
-        if self.data_version.replace(version).is_some_and(|before| before != version) {
+        if std::mem::replace(&mut self.data_version, version) != version {
             self.foreign = true;
             self.engine.board.foreign_writes.add(1);
             tracing::warn!(path = %self.path.display(), "another program has written to the database");

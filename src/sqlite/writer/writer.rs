@@ -69,6 +69,8 @@ impl Writer {
         let state = SessionState::install(&mut connection, engine.write_stop.clone())
             .map_err(|source| set_up(source.into()))?;
         let transaction = Transaction::new(connection, state, limits.write).map_err(set_up)?;
+        // From here on a change of it is somebody else's: also one before the first group.
+        let data_version = transaction.data_version().map_err(set_up)?;
         let checkpoints = CheckpointPolicy::new(
             log.frames_in(limits.wal.soft_bytes).max(1),
             log.frames_in(limits.wal.hard_bytes).max(2),
@@ -90,7 +92,7 @@ impl Writer {
             level: None,
             next_look: Instant::now(),
             foreign: false,
-            data_version: None,
+            data_version,
             copied_frames: 0,
             disk_full: None,
             rows: 0,
