@@ -77,14 +77,16 @@ impl Command {
 
     /// Puts the command into the store's queue.
     pub fn submit(&self, store: &Store) -> Result<Admitted, WriteError> {
-        let plain = |write: walwright::Write<Receipt>| write.ack(self.level).try_submit().map(Admitted::Plain);
+        let plain =
+            |write: walwright::Write<Receipt>| write.ack(self.level).try_submit().map(Admitted::Plain);
         match self.shape {
             Shape::Statement => {
                 let Call { sql, values } = &self.calls[0];
                 plain(store.execute(*sql, values.clone()))
             }
             Shape::Batch => {
-                let batch = |batch: walwright::Batch, call: &Call| batch.execute(call.sql, call.values.clone());
+                let batch =
+                    |batch: walwright::Batch, call: &Call| batch.execute(call.sql, call.values.clone());
                 plain(self.calls.iter().fold(store.batch(), batch).send())
             }
             Shape::Closure | Shape::FailingClosure => {

@@ -1,8 +1,8 @@
 //! What is in a database, as one number: two databases with the same content have the same.
 
 use rusqlite::types::Value;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use walwright::{ClosureError, Db};
+use walwright_test_support::fingerprint;
 
 /// Something that answers queries: the store's snapshot, or the reference.
 pub trait Queries {
@@ -27,33 +27,39 @@ fn values(row: &rusqlite::Row<'_>) -> rusqlite::Result<Vec<Value>> {
     (0..row.as_ref().column_count()).map(|column| row.get(column)).collect()
 }
 
-/// Everything of the user's: schema, version and rows.
+/// Everything of the user's: schema and rows.
 pub fn digest(database: &impl Queries) -> Result<u64, ClosureError> {
-    let mut hasher = DefaultHasher::new();
     let schema = database.rows(
         "SELECT type, name, sql FROM sqlite_schema
          WHERE name NOT LIKE 'sqlite_%' AND name <> 'walwright_sequence' ORDER BY name",
     )?;
-    feed(&mut hasher, &schema);
+    let mut bytes = Vec::new();
+    write(&mut bytes, &schema);
     for entry in &schema {
         if let [Value::Text(kind), Value::Text(name), _] = &entry[..]
             && kind == "table"
         {
-            feed(&mut hasher, &database.rows(&format!("SELECT * FROM \"{name}\""))?);
+            write(&mut bytes, &database.rows(&format!("SELECT * FROM \"{name}\""))?);
         }
     }
-    Ok(hasher.finish())
+    Ok(fingerprint(&bytes))
 }
 
-fn feed(hasher: &mut DefaultHasher, rows: &[Vec<Value>]) {
-    rows.len().hash(hasher);
+/// Writes rows so that different ones give different bytes.
+fn write(bytes: &mut Vec<u8>, rows: &[Vec<Value>]) {
+    let mut put = |kind: u8, content: &[u8]| {
+        bytes.push(kind);
+        bytes.extend(content.len().to_le_bytes());
+        bytes.extend_from_slice(content);
+    };
+    put(0, &rows.len().to_le_bytes());
     for value in rows.iter().flatten() {
         match value {
-            Value::Null => 0.hash(hasher),
-            Value::Integer(integer) => (1, integer).hash(hasher),
-            Value::Real(real) => (2, real.to_bits()).hash(hasher),
-            Value::Text(text) => (3, text).hash(hasher),
-            Value::Blob(bytes) => (4, bytes).hash(hasher),
+            Value::Null => put(1, &[]),
+            Value::Integer(integer) => put(2, &integer.to_le_bytes()),
+            Value::Real(real) => put(3, &real.to_le_bytes()),
+            Value::Text(text) => put(4, text.as_bytes()),
+            Value::Blob(blob) => put(5, blob),
         }
     }
 }

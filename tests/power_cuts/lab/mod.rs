@@ -25,4 +25,4 @@ mod workloads;
 pub use findings::Findings;
 pub use rig::Device;
 pub use trial::{Dose, try_out};
-pub use workloads::{Workload, all};
+pub use workloads::all;

@@ -39,11 +39,11 @@ pub fn explore(vfs: &FaultVfs, bench: &Bench, image: &Image, steps: &[Step], see
     Explorer::new(&recovery.trace, BUDGET, seed).explore(|wreck| {
         let Some(image) = wreck.image else { return };
         let look = bench.look(&image, steps);
-        let marks = recovery.trace[..wreck.events].iter().filter(|event| matches!(event, Event::Mark(_))).count();
+        let marks =
+            recovery.trace[..wreck.events].iter().filter(|event| matches!(event, Event::Mark(_))).count();
         // The next one may be there, too.
-        let allowed = marks.checked_sub(1).map(|first| {
-            recovery.seen.iter().skip(first).take(2).copied().collect()
-        });
+        let allowed =
+            marks.checked_sub(1).map(|first| recovery.seen.iter().skip(first).take(2).copied().collect());
         let sequence = if marks > 1 { recovery.sequence } else { 0 };
         let words = format!("second cut after {} events, {:?}", wreck.events, wreck.choice);
         seconds.push(Second { look, allowed, sequence, opened: marks > 0, words });

@@ -115,7 +115,8 @@ impl<'rng> Script<'rng> {
 
     /// A folder with files.
     pub fn fill_folder(&mut self, folder: i64) -> Command {
-        let mut calls = vec![call("INSERT OR IGNORE INTO folder (id, name) VALUES (?1, 'f' || ?1)", [folder.into()])];
+        let mut calls =
+            vec![call("INSERT OR IGNORE INTO folder (id, name) VALUES (?1, 'f' || ?1)", [folder.into()])];
         for _ in 0..=self.rng.below(4) {
             let (id, body) = (self.next(), self.body());
             calls.push(call("INSERT INTO file VALUES (?1, ?2, ?3)", [id.into(), folder.into(), body]));

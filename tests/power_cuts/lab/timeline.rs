@@ -99,7 +99,8 @@ impl Timeline {
 
     /// What it means to find this content after so many events.
     pub fn judge(&self, digest: u64, events: usize, demands: &Demands) -> Standing {
-        let found = || self.states.iter().filter(|state| state.digest == digest && state.lives.contains(&events));
+        let found =
+            || self.states.iter().filter(|state| state.digest == digest && state.lives.contains(&events));
         let whole = || found().filter(|state| state.whole).map(|state| state.place);
         let allowed = demands.floor..=demands.ceiling;
         if whole().any(|place| allowed.contains(&place)) {
@@ -152,7 +153,8 @@ impl<'recording> Builder<'recording> {
 
     fn carry_out_commands_after(&mut self, opening: usize) {
         let sent = &self.recording.sent;
-        let mut numbers: Vec<usize> = (0..sent.len()).filter(|number| sent[*number].opening == opening).collect();
+        let mut numbers: Vec<usize> =
+            (0..sent.len()).filter(|number| sent[*number].opening == opening).collect();
         numbers.retain(|number| !matches!(sent[*number].answer, Answer::Nothing | Answer::None));
         // What is unknown came last: nothing was done after it.
         numbers.sort_by_key(|number| match sent[*number].answer {
@@ -186,7 +188,8 @@ impl<'recording> Builder<'recording> {
     /// The group that nobody knew of has turned out not to be there. Until that opening it could have been.
     fn take_back_unknown(&mut self, opening: usize, event: usize) {
         let sent = &self.recording.sent;
-        let known = |number: &usize| sent[*number].answer == Answer::Unknown && sent[*number].opening + 1 == opening;
+        let known =
+            |number: &usize| sent[*number].answer == Answer::Unknown && sent[*number].opening + 1 == opening;
         let unknown = (0..sent.len()).filter(known).count();
         assert!(unknown > 0, "opening {opening} shows a state that no command has left");
         let before = self.place - unknown;

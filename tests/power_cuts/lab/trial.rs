@@ -30,7 +30,9 @@ pub fn try_out(workload: &Workload, device: Device, seed: u64, dose: Dose) -> Fi
     let timeline = Timeline::of(&recording);
     let mut trial = Trial::new(workload, &timeline, seed, dose);
     Explorer::new(&recording.trace, dose.images, seed).explore(|wreck| {
-        let words = || format!("cut after {} events, {:?}, dropped {}", wreck.events, wreck.choice, wreck.dropped_too);
+        let words = || {
+            format!("cut after {} events, {:?}, dropped {}", wreck.events, wreck.choice, wreck.dropped_too)
+        };
         trial.visit(wreck.events, wreck.number, wreck.image.as_ref(), words);
     });
     trial.findings
@@ -120,7 +122,9 @@ impl<'a> Trial<'a> {
                     findings.tell(|| format!("{}: {}: {standing:?}", self.workload.name, words()));
                     return true;
                 }
-                Standing::Torn | Standing::NeverSent | Standing::Strange => wrong.push(format!("{standing:?}")),
+                Standing::Torn | Standing::NeverSent | Standing::Strange => {
+                    wrong.push(format!("{standing:?}"))
+                }
             }
             if look.version < demands.version.max(version) {
                 wrong.push(format!("only {} migrations are there", look.version));

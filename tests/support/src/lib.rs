@@ -14,6 +14,7 @@
 
 pub mod disk;
 pub mod explorer;
+mod fingerprint;
 pub mod gate;
 pub mod probe;
 pub mod rng;
@@ -22,6 +23,7 @@ pub mod vfs;
 mod watchdog;
 
 pub use explorer::Explorer;
+pub use fingerprint::fingerprint;
 pub use gate::Gate;
 pub use probe::Probe;
 pub use rng::Rng;

@@ -20,6 +20,9 @@ use crate::vfs::{Disk, Event, Fate, Image, Pending};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+/// So many choices are tried for each new image that a cut may find.
+const TRIES: usize = 4;
+
 /// An exploration of one trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Explorer<'trace> {
@@ -104,6 +107,8 @@ fn cut(
         let with_dropped = Choice::all(&all, rng).into_iter().map(|choice| (choice, true));
         choices = interleave(choices, with_dropped.collect());
     }
+    // Of changes that are overwritten, most choices leave the same.
+    choices.truncate(quota * TRIES);
     let mut found = 0;
     for (choice, dropped_too) in choices {
         if found == quota {
