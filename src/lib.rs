@@ -104,6 +104,7 @@ pub use handle::{
 pub use migration::Migration;
 pub use protocol::level::AckLevel;
 pub use settings::Settings;
+pub use sqlite::memory_statistics::{SqliteInUse, disable_sqlite_memory_statistics};
 pub use sqlite::session::{Db, NotAllowed, Rows, Statement, StopReason, Stopped, TransactionEnded, Tx};
 
 /// Compiles the examples of the README.

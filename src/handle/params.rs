@@ -42,7 +42,8 @@ impl Params {
         I: IntoIterator,
         I::Item: ToSql,
     {
-        let mut params = Self::default();
+        let values = values.into_iter();
+        let mut params = Self::with_capacity(values.size_hint().0);
         for value in values {
             params.push(None, &value)?;
         }
@@ -66,6 +67,10 @@ impl Params {
             params.push(Some(name.into()), &value)?;
         }
         Ok(params)
+    }
+
+    fn with_capacity(values: usize) -> Self {
+        Self { values: Vec::with_capacity(values), names: Vec::new() }
     }
 
     /// How many there are.
@@ -266,7 +271,7 @@ macro_rules! tuples {
             #[expect(non_snake_case, reason = "the values take the names of their types")]
             fn into_params(self) -> Result<Params, InvalidValue> {
                 let ($($type,)+) = self;
-                let mut params = Params::default();
+                let mut params = Params::with_capacity([$(stringify!($type)),+].len());
                 $(params.push(None, &$type)?;)+
                 Ok(params)
             }
