@@ -119,3 +119,23 @@ fn c25_of_fifty_processes_exactly_one_wins() {
         try_open(&path).unwrap().close().wait().unwrap();
     });
 }
+
+/// Files are told apart by their inodes, and a filesystem uses the inode of a deleted file again at once: a store
+/// that is being closed after its files were deleted must not stand in the way of a new one somewhere else.
+#[test]
+fn c25_a_new_file_is_not_taken_for_a_deleted_one_that_is_being_closed() {
+    watchdog(LIMIT, || {
+        let rounds = |_| {
+            std::thread::spawn(|| {
+                for _ in 0..40 {
+                    let scratch = Scratch::new();
+                    // The handle goes first and the folder next, while the engine's threads still close.
+                    let store = try_open(&scratch.join("a.db")).expect("nobody has this file");
+                    drop(store);
+                }
+            })
+        };
+        let threads: Vec<_> = (0..6).map(rounds).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+}

@@ -109,6 +109,9 @@ pub fn open_and_fork(path: &Path) {
     assert!(child >= 0, "{}", std::io::Error::last_os_error());
     if child == 0 {
         drop(told);
+        // A call that hangs must not leave the child behind.
+        // SAFETY: the call has no precondition; nobody in this process has another alarm.
+        unsafe { libc::alarm(20) };
         let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             every_call_is_refused(&store, path, under_way);
             drop(bystander);

@@ -133,11 +133,12 @@ impl Writer {
                 let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
             }
         }
-        if let Err((connection, error)) = connection.close() {
-            tracing::warn!(%error, "statements were left on the connection; it is closed with the process");
-            drop(connection);
-        }
-        drop(lock);
+        lock.give_up_with(|| {
+            if let Err((connection, error)) = connection.close() {
+                tracing::warn!(%error, "statements were left on the connection; it is closed with the process");
+                drop(connection);
+            }
+        });
         match failure {
             Some(failure) => Err(CloseError::Stopped(failure)),
             None => result.map_err(|error| CloseError::Checkpoint(Arc::new(error))),
