@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::task::{Context, Waker};
 
 use walwright::AckLevel;
+use walwright_test_support::Gate;
 use walwright_test_support::vfs::{Fate, FileKind};
 
 use crate::bed::{Bed, foreign, ids, insert, run};
@@ -233,5 +234,30 @@ fn an_existing_file_that_is_converted_keeps_what_it_had() {
         assert_eq!(bed.survivors(), [1]);
         let image = bed.image_at_answer(&store, insert(&store, 2));
         assert_eq!(bed.ids_in(&image), [1, 2]);
+    });
+}
+
+#[test]
+fn a_reader_that_holds_an_old_snapshot_does_not_weaken_a_durable_answer() {
+    run(|| {
+        let bed = Bed::new();
+        let store = bed.open();
+        let gate = Gate::new();
+        let (inside, reader) = (gate.clone(), store.clone());
+        let read = std::thread::spawn(move || {
+            let read = reader.read(move |db| {
+                db.query_row("SELECT count(*) FROM t", (), |_| Ok(()))?;
+                inside.wait();
+                Ok(())
+            });
+            read.wait()
+        });
+        gate.wait_until_entered();
+        insert(&store, 1).ack(AckLevel::Committed).wait().unwrap();
+        // A checkpoint would skip its sync here.
+        assert_eq!(bed.ids_in(&bed.image_at_answer(&store, store.flush())), [1]);
+        assert_eq!(bed.ids_in(&bed.image_at_answer(&store, insert(&store, 2))), [1, 2]);
+        gate.open();
+        read.join().unwrap().unwrap();
     });
 }

@@ -443,7 +443,7 @@ fn press_in_a_million() {
     const GROUP: usize = 1 << 20;
     const INSERTS: usize = 1_000_000;
     /// Inserts in a command, for the speed of the test.
-    const AT_ONCE: usize = 20;
+    const AT_ONCE: usize = 50;
     let bed = Bed::new();
     let store = Store::builder(bed.path())
         .migrations(&[walwright::Migration::sql(crate::bed::SCHEMA)])
