@@ -345,3 +345,42 @@ fn a_failed_delete_that_a_closure_passes_over_does_not_hide_the_others() {
         assert_eq!(bed.ids_in(&image), [2, 3]);
     });
 }
+
+#[test]
+fn a_statement_learns_of_a_replace_that_another_program_brought_in() {
+    run(|| {
+        for how in ALL {
+            let bed = Bed::with(BELL);
+            let store = bed.open();
+            for _ in 0..2 {
+                image(&bed, &store, how, RING);
+            }
+            // SQLite asks about the insert in the trigger, and says nothing of the row that it takes away.
+            let trigger = "CREATE TRIGGER ring AFTER INSERT ON bell
+                BEGIN INSERT OR REPLACE INTO t VALUES (new.id, 'new'); END";
+            foreign(&bed).execute_batch(trigger).unwrap();
+            let image = image(&bed, &store, how, RING);
+            let sql = "SELECT count(*) FROM t WHERE id = 1 AND v = 'new'";
+            assert_eq!(bed.one_in::<i64>(&image, sql), 1, "{how:?}");
+        }
+    });
+}
+
+#[test]
+fn a_delete_that_is_a_row_of_a_virtual_table_is_known_each_time() {
+    run(|| {
+        let bed = Bed::with(
+            "CREATE VIRTUAL TABLE words USING fts5(body, content='');
+             INSERT INTO words (rowid, body) VALUES (1, 'apple'), (2, 'apple'), (3, 'apple')",
+        );
+        let store = bed.open();
+        // SQLite asks about the table's own statements the first time only.
+        for id in 1..=3 {
+            let sql = "INSERT INTO words (words, rowid, body) VALUES ('delete', ?1, 'apple')";
+            let delete = store.execute(sql, (id,)).ack(AckLevel::Committed);
+            let image = bed.image_at_answer(&store, delete);
+            let sql = "SELECT count(*) FROM words WHERE words MATCH 'apple'";
+            assert_eq!(bed.one_in::<i64>(&image, sql), 3 - id);
+        }
+    });
+}

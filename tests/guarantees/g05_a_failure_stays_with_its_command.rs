@@ -55,7 +55,7 @@ fn open(bed: &Bed) -> Store {
 
 /// Endless SQL is ended soon, and large results are refused.
 fn limits(builder: StoreBuilder) -> StoreBuilder {
-    builder.run_limit(Duration::from_millis(150)).largest_result(4_000)
+    builder.run_limit(Duration::from_millis(400)).largest_result(4_000)
 }
 
 /// Everything in the tables.

@@ -101,7 +101,14 @@ fn the_queue_of_reads_is_bounded() {
         let store = synced(bed.builder().readers(1).read_queue(2, 1 << 20));
         let gate = Gate::new();
         let inside = gate.clone();
-        let mut held = Box::pin(store.read(move |_| Ok(inside.wait())).into_future());
+        let mut held = Box::pin(
+            store
+                .read(move |_| {
+                    inside.wait();
+                    Ok(())
+                })
+                .into_future(),
+        );
         assert!(pending(held.as_mut()));
         gate.wait_until_entered();
         let read = || Box::pin(store.query("SELECT 1", ()).into_future());
@@ -193,7 +200,13 @@ fn the_age_of_a_read_is_bounded() {
             store.query(ENDLESS, ()).wait().map(drop).unwrap_err(),
             store.read(|db| db.query(ENDLESS, (), |_| Ok(()))).wait().map(drop).unwrap_err(),
             store.read(short_reads).wait().unwrap_err(),
-            store.read(|db| Ok(while short_reads(db).is_ok() {})).wait().unwrap_err(),
+            store
+                .read(|db| {
+                    while short_reads(db).is_ok() {}
+                    Ok(())
+                })
+                .wait()
+                .unwrap_err(),
         ] {
             assert!(matches!(error, ReadError::TooOld { .. }), "{error:?}");
         }
@@ -227,7 +240,14 @@ fn the_run_time_of_a_write_is_bounded() {
             store.batch().execute(endless, ()).send().wait().map(drop).unwrap_err(),
             store.write(move |tx| tx.execute(endless, ())).wait().map(drop).unwrap_err(),
             store.write(short_writes).wait().map(drop).unwrap_err(),
-            store.write(|tx| Ok(while short_writes(tx).is_ok() {})).wait().map(drop).unwrap_err(),
+            store
+                .write(|tx| {
+                    while short_writes(tx).is_ok() {}
+                    Ok(())
+                })
+                .wait()
+                .map(drop)
+                .unwrap_err(),
         ] {
             assert!(matches!(error, WriteError::RunLimit { .. }), "{error:?}");
             assert_eq!(error.outcome(), Outcome::NotApplied);
@@ -327,7 +347,8 @@ fn past_the_hard_limit_writes_wait_and_the_disk_is_safe() {
             let read = reader.read(move |db| {
                 db.query_row("SELECT count(*) FROM t", (), |_| Ok(()))?;
                 // Holds its snapshot and runs no SQL: nothing can end it.
-                Ok(inside.wait())
+                inside.wait();
+                Ok(())
             });
             read.wait()
         });

@@ -179,7 +179,14 @@ fn a_read_that_cannot_be_stopped_is_reported() {
         let store = bed.open();
         let gate = Gate::new();
         let (inside, reader) = (gate.clone(), store.clone());
-        let read = thread::spawn(move || reader.read(move |_| Ok(inside.wait())).wait());
+        let read = thread::spawn(move || {
+            reader
+                .read(move |_| {
+                    inside.wait();
+                    Ok(())
+                })
+                .wait()
+        });
         gate.wait_until_entered();
         let error = store.close_within(Duration::from_millis(10)).wait().unwrap_err();
         let CloseError::StillRunning { what, .. } = error else { panic!("{error:?}") };

@@ -30,8 +30,7 @@ fn deletes_of(schema: &str, sql: &str) -> Vec<String> {
     connection.execute_batch(schema).unwrap();
     let asked = listen(&mut connection);
     connection.execute_batch(sql).unwrap();
-    let found = asked.lock().unwrap().clone();
-    found
+    std::mem::take(&mut *asked.lock().unwrap())
 }
 
 /// `Guard::note`: these deletes are seen.

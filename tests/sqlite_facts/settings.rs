@@ -27,9 +27,9 @@ fn synchronous_is_set_when_it_is_prepared_and_not_when_it_is_run() {
     let mut normal = connection.prepare("PRAGMA synchronous=NORMAL").unwrap();
     assert_eq!(level(), 1, "it was not run yet");
     connection.execute_batch("PRAGMA synchronous=FULL").unwrap();
-    drop(normal.raw_query().next().unwrap());
+    assert!(normal.raw_query().next().unwrap().is_none());
     assert_eq!(level(), 2, "it was run, and had no effect");
-    drop(normal.raw_query().next().unwrap());
+    assert!(normal.raw_query().next().unwrap().is_none());
     assert_eq!(level(), 1, "it was prepared anew");
 }
 
