@@ -9,6 +9,8 @@ pub type Findings = Vec<String>;
 const UNSAFE_FILES: &[&str] = &[
     // Prepares and runs the engine's own statements outside of rusqlite's statement cache.
     "src/sqlite/engine_statement.rs",
+    // A setting of the whole process, which SQLite offers in C only.
+    "src/sqlite/memory_statistics.rs",
     // A connection moves to the reader's thread together with the statements on it.
     "src/sqlite/reader/reader.rs",
     // Ends the statements that a closure forgot.

@@ -40,6 +40,8 @@ pub(crate) struct WriterLimits {
     pub(crate) wal: WalLimits,
     /// A read is granted this age also when it keeps the log from shrinking.
     pub(crate) least_read_age: Duration,
+    /// A read that is older and still there cannot be ended.
+    pub(crate) greatest_read_age: Duration,
 }
 
 /// The writer, on its own thread.
@@ -67,6 +69,8 @@ impl Writer {
         let state = SessionState::install(&mut connection, engine.write_stop.clone())
             .map_err(|source| set_up(source.into()))?;
         let transaction = Transaction::new(connection, state, limits.write).map_err(set_up)?;
+        // From here on a change of it is somebody else's: also one before the first group.
+        let data_version = transaction.data_version().map_err(set_up)?;
         let checkpoints = CheckpointPolicy::new(
             log.frames_in(limits.wal.soft_bytes).max(1),
             log.frames_in(limits.wal.hard_bytes).max(2),
@@ -81,16 +85,21 @@ impl Writer {
             engine,
             path: opened.path,
             identity: opened.identity,
-            busy_budget: plan.busy_budget,
+            busy_budget: settings.busy_timeout,
             least_read_age: limits.least_read_age,
+            greatest_read_age: limits.greatest_read_age,
             degraded: opened.degraded,
             level: None,
             next_look: Instant::now(),
             foreign: false,
-            data_version: None,
+            data_version,
             copied_frames: 0,
+            disk_full: None,
             rows: 0,
+            last_sequence: 0,
+            reported_pinned: None,
             span: None,
+            stalled: false,
         };
         Ok((Self { storage, limits, sequences: opened.sequences, lock: opened.lock }, settings))
     }
@@ -108,6 +117,11 @@ impl Writer {
     /// is copied: the next open settles what is on disk.
     pub(crate) fn close(self) -> Result<(), CloseError> {
         let Self { storage, lock, .. } = self;
+        // Writes since the last look may have gone to a file without a name, and a log in the place of ours is
+        // not ours to delete.
+        if storage.engine.board.failure().is_none() && storage.check_file().is_err() {
+            tracing::error!(path = %storage.path.display(), "the database was deleted or replaced");
+        }
         let failure = storage.engine.board.failure();
         let degraded = storage.degraded;
         let connection = storage.transaction.into_connection();

@@ -75,6 +75,7 @@ pub struct FaultVfs {
     sync_gate: SyncGate,
     sync_delay_nanos: AtomicU64,
     lying: AtomicBool,
+    syncs_are_skipped: AtomicBool,
     space: Space,
     recorder: Recorder,
 }
@@ -94,6 +95,7 @@ impl FaultVfs {
             sync_gate: SyncGate::default(),
             sync_delay_nanos: AtomicU64::new(0),
             lying: AtomicBool::new(false),
+            syncs_are_skipped: AtomicBool::new(false),
             space: Space::default(),
             recorder: Recorder::default(),
         }));
@@ -141,6 +143,12 @@ impl FaultVfs {
         self.sync_delay_nanos.store(nanos, SeqCst);
     }
 
+    /// Leaves out the real sync of every file: the recording knows what would be on the disk all the same,
+    /// and a test that runs thousands of syncs need not wait for the machine's own.
+    pub fn skip_real_syncs(&self, skip: bool) {
+        self.syncs_are_skipped.store(skip, SeqCst);
+    }
+
     fn sleep_before_sync(&self) {
         let delay = Duration::from_nanos(self.sync_delay_nanos.load(SeqCst));
         if !delay.is_zero() {
@@ -171,6 +179,11 @@ impl FaultVfs {
     /// How many calls have failed by the plan that was armed last.
     pub fn fired(&self) -> u64 {
         self.faults.fired()
+    }
+
+    /// How many calls the plan that was armed last was asked about: those that it could have failed.
+    pub fn matched(&self) -> u64 {
+        self.faults.matched()
     }
 
     /// Leaves `bytes` by which all files together may still grow, or room without end.

@@ -190,6 +190,10 @@ impl Faults {
         lock(&self.state).fired
     }
 
+    pub(super) fn matched(&self) -> u64 {
+        lock(&self.state).matched
+    }
+
     /// How this call has to fail, if it has to.
     pub(super) fn strike(&self, operation: Operation, kind: FileKind) -> Option<Fault> {
         let state = &mut *lock(&self.state);
@@ -230,6 +234,7 @@ mod tests {
         assert_eq!(faults.code(Operation::Sync, FileKind::Wal), Some(ffi::SQLITE_IOERR_FSYNC));
         assert_eq!(faults.code(Operation::Write, FileKind::Wal), None);
         assert_eq!(faults.fired(), 1);
+        assert_eq!(faults.matched(), 3);
     }
 
     #[test]
