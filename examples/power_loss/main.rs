@@ -33,11 +33,15 @@ use options::{Bound, Command, HELP, Options};
 use report::Summary;
 use std::error::Error;
 use std::io::{Write, stdout};
+use std::num::NonZero;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
-/// So many disks are tried of one recording, before another seed makes another one.
-const IMAGES_OF_A_RECORDING: u64 = 800;
+/// So many disks are tried of one recording at most; then another seed makes another one.
+const MOST_IMAGES: u64 = 800;
 
 /// After one disk in so many the power goes a second time.
 const SECOND_CUT_EVERY: usize = 80;
@@ -87,26 +91,57 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
 
 /// Goes through all workloads, with one seed after the other, until the bound is reached.
 fn explore(options: &Options, begun: Instant) -> Vec<(&'static str, Findings)> {
-    let mut rows: Vec<_> = all().iter().map(|workload| (workload.name, Findings::default())).collect();
     let device = if options.lie { Device::Lying } else { Device::Honest };
-    let workloads = all().len() as u64;
-    let mut seen = 0;
-    for seed in options.seed.. {
-        for (number, workload) in all().iter().enumerate() {
-            let share = match options.bound {
-                Bound::Time(limit) if begun.elapsed() >= limit => return rows,
-                Bound::Images(limit) if seen >= limit => return rows,
-                Bound::Time(_) => IMAGES_OF_A_RECORDING,
-                // In the last round the workloads that are left share what is left.
-                Bound::Images(limit) => {
-                    (limit - seen).div_ceil(workloads - number as u64).min(IMAGES_OF_A_RECORDING)
-                }
-            };
-            let dose = Dose { images: share as usize, second_cut_every: SECOND_CUT_EVERY };
-            let findings = try_out(workload, device, seed, dose);
-            seen += findings.states;
-            rows[number].1 += &findings;
+    let plan = Plan::new(options.bound);
+    let dose = Dose { images: plan.images, second_cut_every: SECOND_CUT_EVERY };
+    let next = AtomicU64::new(0);
+    let rows: Vec<_> = all().iter().map(|workload| (workload.name, Mutex::default())).collect();
+    let work = || {
+        loop {
+            let trial = next.fetch_add(1, Ordering::Relaxed);
+            if plan.is_over(trial, begun) {
+                break;
+            }
+            let number = (trial % all().len() as u64) as usize;
+            let seed = options.seed.wrapping_add(trial / all().len() as u64);
+            let findings = try_out(&all()[number], device, seed, dose);
+            let mut row: MutexGuard<'_, Findings> =
+                rows[number].1.lock().unwrap_or_else(PoisonError::into_inner);
+            *row += &findings;
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
+            scope.spawn(work);
+        }
+    });
+    let taken = |row: Mutex<Findings>| row.into_inner().unwrap_or_else(PoisonError::into_inner);
+    rows.into_iter().map(|(name, row)| (name, taken(row))).collect()
+}
+
+/// How much is tried of each recording, and when it is enough.
+struct Plan {
+    images: usize,
+    /// So many trials, or as many as the time allows.
+    trials: Option<u64>,
+    time: Duration,
+}
+
+impl Plan {
+    fn new(bound: Bound) -> Self {
+        let workloads = all().len() as u64;
+        match bound {
+            Bound::Time(time) => Self { images: MOST_IMAGES as usize, trials: None, time },
+            Bound::Images(images) => {
+                let trials = images.div_ceil(workloads * MOST_IMAGES) * workloads;
+                let images = images.div_ceil(trials) as usize;
+                Self { images, trials: Some(trials), time: Duration::MAX }
+            }
         }
     }
-    rows
+
+    /// Whether the trial of this number is one too many.
+    fn is_over(&self, trial: u64, begun: Instant) -> bool {
+        self.trials.is_some_and(|trials| trial >= trials) || begun.elapsed() >= self.time
+    }
 }

@@ -129,6 +129,7 @@ pub fn nothing_shipped_panics_or_prints(source: &Source) -> Findings {
 /// The commands that the README promises, as `(what the README shows, the example that it names)`.
 const COMMANDS: &[(&str, Option<&str>)] = &[
     ("cargo run --release --example forward_gateway", Some("forward_gateway")),
+    ("cargo run --release --example power_loss", Some("power_loss")),
     ("cargo test --workspace", None),
 ];
 

@@ -140,6 +140,22 @@ impl<'rng> Script<'rng> {
         Command::statement("UPDATE note SET text = 'never' WHERE id = -1", [])
     }
 
+    /// Notes on many pages.
+    pub fn fill(&mut self) -> Command {
+        let first = self.next();
+        self.last += 300;
+        let sql = "WITH n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 299)
+                   INSERT INTO note (id, text, body)
+                   SELECT ?1 + i, 'row ' || ((i * 37) % 300) || ' of ' || ?1, zeroblob(200) FROM n";
+        Command::statement(sql, [first.into()])
+    }
+
+    /// A change of many notes on as many pages, in the table and in its index.
+    pub fn sweep(&mut self) -> Command {
+        let stamp = self.text();
+        Command::statement("UPDATE note SET text = text || ', ' || ?1 WHERE id % 9 = 4", [stamp])
+    }
+
     /// The last key that was used.
     pub fn last(&self) -> i64 {
         self.last
