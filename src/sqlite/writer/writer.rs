@@ -119,6 +119,9 @@ impl Writer {
                 let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
             }
         }
+        // If its name is gone already, the file ends with this connection, and its inode may be another's
+        // before the lock is given up.
+        lock.uncover();
         if let Err((connection, error)) = connection.close() {
             tracing::warn!(%error, "statements were left on the connection; it is closed with the process");
             drop(connection);
