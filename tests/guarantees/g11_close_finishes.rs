@@ -305,3 +305,23 @@ fn nothing_blocks_the_thread_of_a_runtime() {
         bed.wait_until_released();
     });
 }
+
+/// A filesystem gives the inode of a removed file to the next one. A store that is closing behind its last
+/// handle has let go of its file by then, and must not claim it any more.
+#[test]
+fn a_store_that_closes_by_itself_does_not_claim_the_next_file() {
+    run(|| {
+        let rounds = || {
+            for _ in 0..40 {
+                let scratch = walwright_test_support::Scratch::new();
+                let opened = walwright::Store::builder(scratch.join("store.db")).readers(1).open().wait();
+                // Removed while it closes.
+                drop(opened.expect("the file is new"));
+            }
+        };
+        let threads: Vec<_> = (0..4).map(|_| thread::spawn(rounds)).collect();
+        for one in threads {
+            one.join().unwrap();
+        }
+    });
+}
