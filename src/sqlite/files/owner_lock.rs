@@ -123,20 +123,6 @@ impl OwnerLock {
         }
     }
 
-    /// Closes the database, which `close` does, and gives the lock up, in one step for all who ask.
-    ///
-    /// Once the last connection is closed, the inode of a file that was deleted meanwhile can be another
-    /// database's: nobody may find it here then.
-    pub(crate) fn give_up_with(mut self, close: impl FnOnce()) {
-        if !self.is_mine() {
-            return close();
-        }
-        let mut registry = REGISTRY.lock();
-        close();
-        registry.retain(|entry| entry.id != self.id || entry.process != self.process);
-        drop(self.file.take());
-    }
-
     /// Gives the lock up after a failed opening, and removes its file if this opening made it.
     pub(crate) fn discard(self) {
         if self.created && self.is_mine() {

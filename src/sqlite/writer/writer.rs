@@ -133,12 +133,14 @@ impl Writer {
                 let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
             }
         }
-        lock.give_up_with(|| {
-            if let Err((connection, error)) = connection.close() {
-                tracing::warn!(%error, "statements were left on the connection; it is closed with the process");
-                drop(connection);
-            }
-        });
+        // If its name is gone already, the file ends with this connection, and its inode may be another's
+        // before the lock is given up.
+        lock.uncover();
+        if let Err((connection, error)) = connection.close() {
+            tracing::warn!(%error, "statements were left on the connection; it is closed with the process");
+            drop(connection);
+        }
+        drop(lock);
         match failure {
             Some(failure) => Err(CloseError::Stopped(failure)),
             None => result.map_err(|error| CloseError::Checkpoint(Arc::new(error))),
