@@ -11,7 +11,8 @@ Usage: cargo run --release --example power_loss -- [OPTIONS]
 Options:
   --seconds N   go on with further seeds for N seconds (default: 10)
   --images N    or until about N different disks were looked at
-  --seed S      the first seed (default: 1); the same seed tries the same
+  --seed S      the first seed (default: 1); the same seed sends the same commands and makes the
+                same choices, as far as the threads let it
   --lie         pretend that the device lies about its flush: everything has to turn red
   --json        one JSON object on the standard output, and nothing else there
   --help        this text

@@ -153,6 +153,11 @@ impl Rig {
         self.vfs.arm(plan);
     }
 
+    /// Whether the plan has made anything fail.
+    pub fn has_failed(&self) -> bool {
+        self.vfs.fired() > 0
+    }
+
     /// Closes the store. Whether that went well, the store knows best.
     pub fn close(&mut self) {
         let store = self.store.take().expect("an open store");

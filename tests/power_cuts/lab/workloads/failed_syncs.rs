@@ -32,6 +32,7 @@ pub fn of_the_wal(rig: &mut Rig, rng: &mut Rng) {
         } else {
             rig.send(Command::flush());
         }
+        assert!(rig.has_failed());
         // Nothing is acknowledged any more, and nothing is done.
         assert_eq!(rig.send(script.insert().committed()), Answer::Nothing);
         rig.close();
@@ -58,6 +59,7 @@ pub fn of_the_database(rig: &mut Rig, rng: &mut Rng) {
                 break;
             }
         }
+        assert!(rig.has_failed());
         rig.close();
     }
     rig.open(BASE, |builder| builder);
