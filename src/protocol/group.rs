@@ -31,6 +31,14 @@ struct Started<W: Work> {
     member: Member<W>,
     /// `None`: yet to be carried out, or to be carried out again.
     verdict: Option<Verdict<W>>,
+    /// The transaction in which it got its verdict has ended, and nothing takes the verdict back.
+    is_final: bool,
+}
+
+impl<W: Work> Started<W> {
+    fn new(member: Member<W>) -> Self {
+        Self { member, verdict: None, is_final: false }
+    }
 }
 
 enum Verdict<W: Work> {
@@ -97,10 +105,13 @@ impl<S: Storage> GroupRun<S> {
     }
 
     /// Answers what was started before the writer stopped for `reason`.
+    ///
+    /// Of a transaction whose end nobody knows failures are not told either: a command may have failed by a
+    /// row that another one of the group inserted, and that row may not be there after a restart.
     pub(crate) fn answer_unknown(&mut self, reason: &ReasonOf<S>) {
-        for Started { member, verdict } in self.started.drain(..) {
+        for Started { member, verdict, is_final } in self.started.drain(..) {
             let answer = match verdict {
-                Some(Verdict::Failed(error)) => Answer::Failed(error),
+                Some(Verdict::Failed(error)) if is_final => Answer::Failed(error),
                 Some(Verdict::Refused(refused)) => Answer::NotStarted(Refusal::Begin(refused)),
                 _ => Answer::Unknown(reason.clone()),
             };
@@ -112,7 +123,7 @@ impl<S: Storage> GroupRun<S> {
     fn apply_hand(&mut self, queue: &CommandQueue<S::Command>, storage: &mut S) -> Ending {
         let began = now();
         while let Some(member) = queue.start_next() {
-            self.started.push(Started { member, verdict: None });
+            self.started.push(Started::new(member));
             let index = self.started.len() - 1;
             if let Ending::Lost = self.apply(storage, index) {
                 self.void(0..index);
@@ -132,7 +143,7 @@ impl<S: Storage> GroupRun<S> {
     ) -> Result<(), ReasonOf<S>> {
         while let Some(member) = queue.start_next() {
             let (level, began) = (member.work.level(), now());
-            self.started.push(Started { member, verdict: None });
+            self.started.push(Started::new(member));
             self.transact(storage, &[0])?;
             let report = self.report(level, began, now());
             self.answer();
@@ -197,6 +208,7 @@ impl<S: Storage> GroupRun<S> {
             Applied::Failed(error) => Verdict::Failed(error),
             Applied::Lost(error) => {
                 self.started[index].verdict = Some(Verdict::Failed(error));
+                self.started[index].is_final = true;
                 return Ending::Lost;
             }
         };
@@ -212,6 +224,9 @@ impl<S: Storage> GroupRun<S> {
             Err(CommitError::NotApplied(error)) => return Ok(self.not_applied(error, indices)),
         };
         self.ledger.committed(level, committed);
+        for index in indices {
+            self.started[*index].is_final = true;
+        }
         let deletes = indices
             .iter()
             .any(|index| matches!(self.started[*index].verdict, Some(Verdict::Done { deletes: true, .. })));
@@ -225,6 +240,7 @@ impl<S: Storage> GroupRun<S> {
     fn not_applied(&mut self, error: ErrorOf<S>, indices: &[usize]) -> Ending {
         if let [index] = indices {
             self.started[*index].verdict = Some(Verdict::Failed(error));
+            self.started[*index].is_final = true;
             return Ending::Settled;
         }
         self.void(indices.iter().copied());
@@ -245,7 +261,7 @@ impl<S: Storage> GroupRun<S> {
     }
 
     fn answer(&mut self) {
-        for Started { member, verdict } in self.started.drain(..) {
+        for Started { member, verdict, .. } in self.started.drain(..) {
             let answer = match verdict {
                 Some(Verdict::Done { output, .. }) => Answer::Done(output),
                 Some(Verdict::Failed(error)) => Answer::Failed(error),

@@ -7,6 +7,7 @@
 //!
 //! `WALWRIGHT_FAULTS=all cargo test --release --test faults sweep` tries every call.
 
+mod commits;
 mod full_disk;
 mod interrupted;
 mod ledger;

@@ -68,7 +68,8 @@ fn a_deleted_log_ends_the_acknowledgements() {
     fs::remove_file(&sidecars(&path)[0]).unwrap();
     notices(&store);
     let store = builder(&path).open().wait().unwrap();
-    assert_eq!(store.query("SELECT id FROM item", ()).wait().unwrap().len(), 40);
+    // And what was copied into the file before the store had looked.
+    assert!(store.query("SELECT id FROM item", ()).wait().unwrap().len() >= 40);
 }
 
 /// A backup is put in the place of the running store's file, as a restore does.

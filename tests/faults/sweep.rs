@@ -15,7 +15,7 @@ use crate::template::Template;
 const LIMIT: Duration = Duration::from_secs(60);
 /// Positions tried of each kind of fault in each scene; `WALWRIGHT_FAULTS` sets another number, and `all`
 /// tries every one.
-const POSITIONS: u64 = 6;
+const POSITIONS: u64 = 5;
 /// Runs in which a fault struck that a plain `cargo test` must come to.
 const LEAST_RUNS: usize = 600;
 /// And for each kind of fault.

@@ -145,7 +145,7 @@ impl<'w> Client<'w> {
     /// The answer behind an error. Each has its occasion, and none comes without it.
     fn failure(&self, entry: &Entry, error: &WriteError) -> Answer {
         let event = &self.shared.event;
-        let fault = matches!(event, Event::Fault(_) | Event::FaultAndPowerCut(_) | Event::FullDisk(_));
+        let fault = matches!(event, Event::Fault(_) | Event::FaultAndPowerCut(..) | Event::FullDisk(_));
         let expected = match error {
             WriteError::Constraint(_) | WriteError::Panic { .. } => return Answer::FailedByItself,
             // Under a fault, a closure that takes no notice of an error fails by that.
@@ -189,7 +189,7 @@ impl<'w> Client<'w> {
             }
             Err(ReadError::Closed) => assert!(matches!(self.shared.event, Event::CloseMidway(_))),
             Err(ReadError::Io(_) | ReadError::Sql(_)) => {
-                assert!(matches!(self.shared.event, Event::Fault(_) | Event::FaultAndPowerCut(_)));
+                assert!(matches!(self.shared.event, Event::Fault(_) | Event::FaultAndPowerCut(..)));
             }
             Err(error) => panic!("a read failed by {error:?}"),
         }

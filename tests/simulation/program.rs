@@ -73,13 +73,22 @@ pub enum Event {
     CloseMidway(Option<Duration>),
     /// The last handle is dropped.
     DropHandles,
-    PowerCut,
+    PowerCut(Survivors),
     /// I/O fails from then on or once; then the store is closed.
     Fault(FaultPlan),
     /// The same, but the power goes before anybody can close.
-    FaultAndPowerCut(FaultPlan),
+    FaultAndPowerCut(FaultPlan, Survivors),
     /// The disk has only so much room; later it has more.
     FullDisk(u64),
+}
+
+/// What is on the disk after a power cut beside what was synced.
+#[derive(Clone, Copy, Debug)]
+pub enum Survivors {
+    Nothing,
+    Everything,
+    /// Each write for itself, as this number decides.
+    Some(u64),
 }
 
 impl Program {
@@ -100,13 +109,21 @@ fn life(random: &mut Random) -> Life {
         1 => Event::CloseMidway(None),
         2 => Event::CloseMidway(Some(Duration::from_micros(random.within(0..3_000)))),
         3 => Event::DropHandles,
-        4..=6 => Event::PowerCut,
+        4..=6 => Event::PowerCut(survivors(random)),
         7..=8 => Event::Fault(fault(random)),
-        9..=10 => Event::FaultAndPowerCut(fault(random)),
+        9..=10 => Event::FaultAndPowerCut(fault(random), survivors(random)),
         _ => Event::FullDisk(random.within(0..60_000)),
     };
     let clients = std::array::from_fn(|_| steps(random, 4..16));
     Life { limits, clients, event, after: random.within(0..24) as usize }
+}
+
+fn survivors(random: &mut Random) -> Survivors {
+    match random.within(0..4) {
+        0..=1 => Survivors::Nothing,
+        2 => Survivors::Everything,
+        _ => Survivors::Some(random.within(0..1 << 60)),
+    }
 }
 
 fn fault(random: &mut Random) -> FaultPlan {

@@ -13,7 +13,8 @@ use walwright_test_support::{FaultVfs, Probe, Scratch};
 use crate::client::Client;
 use crate::judge::{self, Found, Logs};
 use crate::model::{Answer, Entry, SENTINEL, State};
-use crate::program::{CLIENTS, Event, Life, Limits, Program};
+use crate::program::{CLIENTS, Event, Life, Limits, Program, Survivors};
+use crate::random::Random;
 
 const MIGRATIONS: &[Migration] = &[Migration::sql(
     "CREATE TABLE item (id INTEGER PRIMARY KEY, value INTEGER NOT NULL);
@@ -179,8 +180,8 @@ fn live(
     if shared.answers.load(Ordering::SeqCst) <= shared.after {
         shared.happen();
     }
-    if let Event::FaultAndPowerCut(_) = shared.event {
-        shared.cut_power();
+    if let Event::FaultAndPowerCut(_, survivors) = shared.event {
+        shared.cut_power(survivors);
     }
     vfs.disarm();
     vfs.set_free_bytes(None);
@@ -193,7 +194,7 @@ fn live(
 fn end_of_store(store: Store, event: &Event) {
     let failed = matches!(store.stats().state, StoreState::Failed(_));
     assert!(
-        !failed || matches!(event, Event::Fault(_) | Event::FaultAndPowerCut(_)),
+        !failed || matches!(event, Event::Fault(_) | Event::FaultAndPowerCut(..)),
         "failed under {event:?}"
     );
     match event {
@@ -247,17 +248,22 @@ impl Shared {
                     Some(limit) => store.close_within(*limit),
                 });
             }
-            Event::PowerCut => self.cut_power(),
-            Event::Fault(plan) | Event::FaultAndPowerCut(plan) => self.vfs.arm(plan.clone()),
+            Event::PowerCut(survivors) => self.cut_power(*survivors),
+            Event::Fault(plan) | Event::FaultAndPowerCut(plan, _) => self.vfs.arm(plan.clone()),
             Event::FullDisk(bytes) => self.vfs.set_free_bytes(Some(*bytes)),
         }
     }
 
     /// What was acknowledged before, and then the image: what is acknowledged in between may be in it.
-    fn cut_power(&self) {
+    fn cut_power(&self, survivors: Survivors) {
         let logs: Logs = std::array::from_fn(|client| self.log(client));
         let (durable, last) = (judge::durable(&logs), last_of(&logs));
-        *lock(&self.cut) = Some(Cut { image: self.vfs.image_at_power_cut(), durable, last });
+        let image = self.vfs.image_with(&|pending| match survivors {
+            Survivors::Nothing => false,
+            Survivors::Everything => true,
+            Survivors::Some(number) => Random::new(number ^ pending.event as u64).one_in(2),
+        });
+        *lock(&self.cut) = Some(Cut { image, durable, last });
     }
 
     fn finish(self, path: PathBuf, begin: [State; CLIENTS], tally: &mut Vec<String>) -> End {
@@ -274,10 +280,10 @@ impl Shared {
         tally.extend(logs.iter().flatten().map(|entry| kind(entry.answer).to_owned()));
         let event = match &self.event {
             Event::CloseMidway(_) => "Close midway",
-            Event::FaultAndPowerCut(_) => "Fault and power cut",
+            Event::FaultAndPowerCut(..) => "Fault and power cut",
             Event::Fault(_) => "Fault",
             Event::FullDisk(_) => "Full disk",
-            Event::PowerCut => "Power cut",
+            Event::PowerCut(_) => "Power cut",
             Event::DropHandles => "Handles dropped",
             Event::Close => "Close",
         };
