@@ -11,11 +11,18 @@ use crate::error::ClosureError;
 /// A store is opened with a list of them. `PRAGMA user_version` counts those that were applied, so the
 /// list may only grow at its end. Each runs in a transaction of its own, durably, with foreign keys off
 /// (so that a table can be rebuilt without cascading its children away) and
-/// `PRAGMA foreign_key_check` before the COMMIT; a migration that fails is rolled back and opening
-/// fails. It must not begin or end a transaction itself.
+/// `PRAGMA foreign_key_check` before the COMMIT. It must not begin or end a transaction itself. Nothing is written
+/// when the file is up to date.
+///
+/// A migration that fails is rolled back and opening fails with
+/// [`OpenError::Migration`](crate::OpenError::Migration); those before it stay applied, and the next opening goes on
+/// with the one that failed.
+///
+/// A database that was in use before may have a `user_version` already: so many migrations of the list count as
+/// applied.
 ///
 /// ```
-/// use walwright::Migration;
+/// use walwright::{Migration, Store};
 ///
 /// const MIGRATIONS: &[Migration] = &[
 ///     Migration::sql("CREATE TABLE note (id INTEGER PRIMARY KEY, body TEXT NOT NULL);
@@ -25,6 +32,13 @@ use crate::error::ClosureError;
 ///         Ok(())
 ///     }),
 /// ];
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = Store::temporary().migrations(MIGRATIONS).open().wait()?;
+/// assert_eq!(store.settings().user_version, 2);
+/// assert_eq!(store.settings().migrations_applied, 2);
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Clone, Copy)]
 pub struct Migration {

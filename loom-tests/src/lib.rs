@@ -14,18 +14,18 @@
 //!
 //! A bound of 2 means: all orders in which at most two times a thread is interrupted that could have gone on.
 //! Within it the search is exhaustive; no model has a limit of time or of runs, and a model that
-//! ran in one order only fails (see [`explore`]). `-- --nocapture` shows the number of orders of each.
+//! ran in one order only fails (see `explore.rs`). `-- --nocapture` shows the number of orders of each.
 //!
 //! # What stands in for something else
 //!
-//! - [`model_storage`] stands for SQLite: a log with a committed and a synced mark, and a script of faults.
+//! - `model_storage` stands for SQLite: a log with a committed and a synced mark, and a script of faults.
 //! - `src/sync.rs` puts loom's primitives in the place of parking_lot's. That parking_lot itself is correct is
 //!   not checked here, nor is which of several waiting threads `notify_one` wakes (loom: the one that waited
 //!   longest), nor wake-ups without a reason (the callers' parker has them, the condition variables not).
 //! - Time stands still. A deadline is either over from the start, and then a thread of the model may
 //!   notice that at any moment, or it never comes. A timed wait likewise.
 //! - Reference counts are std's: that they are right is std's matter.
-//! - A [`Responder`](protocol::answer::Responder) that is dropped by unwinding says nothing in a model,
+//! - A `Responder` that is dropped by unwinding says nothing in a model,
 //!   because loom aborts when a destructor uses its objects then. The stress test with real threads and real
 //!   panics, `src/protocol/stress.rs`, covers that.
 #![cfg(test)]

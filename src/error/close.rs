@@ -10,8 +10,8 @@ use crate::sync::Arc;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum CloseError {
-    /// A closure of the caller is still running and cannot be stopped; the files are released when it
-    /// ends. Everything that had not started was answered *not started*.
+    /// A closure of the caller is still running and cannot be stopped, or the final checkpoint takes its time;
+    /// the files are released when that ends. Everything that had not started was answered *not started*.
     StillRunning {
         /// What is running.
         what: String,

@@ -7,8 +7,9 @@ use super::SqliteError;
 
 /// Why the engine acknowledges nothing more until the store is opened again.
 ///
-/// Reads go on; they see what was committed before. Close the store and open it again: opening settles
-/// what is on disk.
+/// Commands in progress are answered [`WriteError::Unknown`](crate::WriteError::Unknown), those that had not
+/// started [`WriteError::Stopped`](crate::WriteError::Stopped), and so are all later ones. Reads go on; they see
+/// what was committed before. Close the store and open it again: opening settles what is on disk.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StoreFailure {
@@ -20,9 +21,17 @@ pub enum StoreFailure {
         /// What SQLite reported.
         source: SqliteError,
     },
-    /// A sync of the write-ahead log failed. What was committed since the last sync may be lost in a
-    /// power cut.
+    /// A sync of the write-ahead log failed, or a checkpoint did, which syncs it. What was committed since the
+    /// last sync may be lost in a power cut; nothing of it was acknowledged as durable.
     Sync {
+        /// The database file.
+        path: PathBuf,
+        /// What SQLite reported.
+        source: SqliteError,
+    },
+    /// The write-ahead log could not be copied into the database file. The sync that belongs to it covers
+    /// frames that later acknowledgements would count on.
+    Checkpoint {
         /// The database file.
         path: PathBuf,
         /// What SQLite reported.
@@ -35,8 +44,9 @@ pub enum StoreFailure {
         /// What SQLite reported.
         source: SqliteError,
     },
-    /// The database file or one of its sidecars was deleted or replaced under the running store. Writes
-    /// since then may have gone to a file without a name.
+    /// The database file or one of its sidecars was deleted or replaced under the running store. A write looks
+    /// for that, if the last look is a second or more ago. Writes between the two may have gone to a file without
+    /// a name, although they were acknowledged.
     FileMoved {
         /// The database file.
         path: PathBuf,
@@ -63,6 +73,12 @@ impl fmt::Display for StoreFailure {
                 "the write-ahead log of {} could not be synced: {source}; check the disk, then open the store again",
                 path.display()
             ),
+            Self::Checkpoint { path, source } => write!(
+                f,
+                "the write-ahead log of {} could not be copied into the file: {source}; check the disk, then open \
+                 the store again",
+                path.display()
+            ),
             Self::Rollback { path, source } => write!(
                 f,
                 "a transaction on {} could not be rolled back: {source}; close the store and open it again",
@@ -87,9 +103,10 @@ impl fmt::Display for StoreFailure {
 impl std::error::Error for StoreFailure {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Commit { source, .. } | Self::Sync { source, .. } | Self::Rollback { source, .. } => {
-                Some(source)
-            }
+            Self::Commit { source, .. }
+            | Self::Sync { source, .. }
+            | Self::Checkpoint { source, .. }
+            | Self::Rollback { source, .. } => Some(source),
             Self::FileMoved { .. } | Self::WriterPanicked { .. } => None,
         }
     }

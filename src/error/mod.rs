@@ -17,23 +17,28 @@ pub use read::ReadError;
 pub use sqlite::SqliteError;
 pub use write::WriteError;
 
-/// What a failed write left on disk.
-///
-/// Every write error answers it, so that a caller never has to guess whether to send the command again.
+/// What a failed write left on disk. Every [`WriteError`] knows it: [`WriteError::outcome`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Outcome {
     /// The command never started: nothing of it is on disk, and nothing will be.
     NotStarted,
     /// The command was started and failed by itself; everything it did was undone before its group
-    /// was committed.
+    /// was committed. Nothing of it is on disk.
     NotApplied,
-    /// Bulk work that is done in pieces stopped after some of them were committed.
+    /// Bulk work that is done in pieces stopped after some of them were committed. No call of this version
+    /// works in pieces.
     Partial {
         /// Rows changed by the pieces that were committed. They are on disk.
         rows: u64,
     },
-    /// The commit that carried the command failed in a way that leaves it open whether a restart
-    /// finds it. Reopening the store settles it: look whether the write is there.
+    /// Nobody can tell yet.
+    ///
+    /// Mostly ([`WriteError::Unknown`]) the engine stopped while the command was in progress: a COMMIT that
+    /// fails with an I/O error can still be found on the disk after a restart. Opening the store again settles
+    /// it: then look whether the write is there.
+    ///
+    /// With [`WriteError::Reentrant`] and [`WriteError::WouldBlockRuntime`] it means that the command is carried
+    /// out and only its answer was lost, because it was waited for where that is not possible.
     Unknown,
 }

@@ -10,8 +10,18 @@ use super::SqliteError;
 
 /// Why a store could not be opened. Every variant names the path.
 ///
-/// A refused database keeps its content: the main file and its WAL are what they were before, except
-/// that a rollback journal which a crash left behind has been played back.
+/// What is on disk afterwards:
+///
+/// - A database that is refused for what it is or for who has it ([`AlreadyOpen`](Self::AlreadyOpen),
+///   [`OrphanedWal`](Self::OrphanedWal), [`NotADatabase`](Self::NotADatabase), [`Corrupt`](Self::Corrupt),
+///   [`SchemaTooNew`](Self::SchemaTooNew), [`ForeignApplication`](Self::ForeignApplication)) keeps its content:
+///   the main file and its WAL are what they were before, except that a rollback journal which a crash left
+///   behind has been played back.
+/// - An opening that fails later ([`Busy`](Self::Busy), [`Setting`](Self::Setting), [`Hook`](Self::Hook),
+///   [`Migration`](Self::Migration) and others) may have recovered the database, switched it to WAL mode, and
+///   applied migrations before the one that failed. No row of the program's is lost or changed by that, other
+///   than by those migrations.
+/// - What the opening created is removed again, unless something has been written to it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -70,7 +80,7 @@ pub enum OpenError {
         this_process: bool,
     },
     /// The main file is empty or missing while a WAL with content lies beside it: committed data may be
-    /// in that WAL, and SQLite would delete it.
+    /// in that WAL, and SQLite would delete it. Both are left as they are.
     OrphanedWal {
         /// The database file.
         path: PathBuf,
@@ -159,9 +169,15 @@ pub enum OpenError {
         /// What went wrong in it.
         failure: MigrationFailure,
     },
-    /// `wait()` was called where waiting is not possible: on a thread that drives tasks of an async
-    /// runtime, or inside a closure of a store. Use `.await`. Nothing was opened.
+    /// The opening would have to be waited for where that is not possible: with `wait()` on a thread that
+    /// drives tasks of an async runtime, or inside a closure of a store. Use `.await`, outside of closures.
+    /// Nothing was opened; what had been started before is closed again at once.
     WouldBlock {
+        /// The database file.
+        path: PathBuf,
+    },
+    /// The process was forked while it was opening the store; only the parent gets it.
+    Forked {
         /// The database file.
         path: PathBuf,
     },
@@ -251,6 +267,7 @@ impl OpenError {
             | Self::Hook { path, .. }
             | Self::Migration { path, .. }
             | Self::WouldBlock { path }
+            | Self::Forked { path }
             | Self::Panicked { path, .. }
             | Self::Io { path, .. }
             | Self::Sqlite { path, .. } => path,
@@ -395,6 +412,11 @@ impl fmt::Display for OpenError {
                 f,
                 "wait() would block here while {} is opened: use .await on a runtime's thread, and open no \
                  store inside a closure of a store",
+                path.display()
+            ),
+            Self::Forked { path } => write!(
+                f,
+                "{} was being opened when this process was forked; open it after forking",
                 path.display()
             ),
             Self::Panicked { path, message } => write!(

@@ -46,14 +46,14 @@ pub enum ReadError {
     },
     /// A parameter cannot be passed to SQLite as it is.
     InvalidValue(InvalidValue),
-    /// A read is larger than its limit. It was not queued.
+    /// A read is larger than the queue of reads. It was not queued.
     TooLarge {
         /// Its size in bytes.
         size: usize,
         /// The limit in bytes.
         limit: usize,
     },
-    /// The queue of reads is full, and the call was one that does not wait.
+    /// The queue of reads is full, and the call was one that does not wait. Reads of this version all wait.
     Overloaded,
     /// The call came from a closure that runs inside a store. Use the closure's own `db` or `tx` there.
     Reentrant,
@@ -68,7 +68,7 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// Whether the same read may succeed when it is sent again.
+    /// Whether the same read may succeed when it is sent again, without any other change.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Expired | Self::WalPressure | Self::Overloaded)
     }

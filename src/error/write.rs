@@ -7,19 +7,23 @@ use super::{ClosureError, InvalidValue, Outcome, SqliteError, StoreFailure};
 use crate::sync::Arc;
 
 /// Why a write was not acknowledged. [`outcome`](Self::outcome) says what is on disk.
+///
+/// Messages name no values of rows.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// A constraint of the schema refused the change. Expected in normal work; nothing was applied.
+    /// A constraint of the schema refused the change, also a foreign key that was left open. Expected in normal
+    /// work; nothing was applied.
     Constraint(SqliteError),
-    /// SQLite refused the statement: bad SQL, a wrong type, a missing table. Nothing was applied.
+    /// SQLite refused the statement: bad SQL, a wrong type, a missing table, parameters that do not match, a
+    /// second statement in the text. Nothing was applied.
     Sql(SqliteError),
     /// The database file is damaged where the command looked. Nothing was applied.
     Corrupt(SqliteError),
     /// Reading or writing the file failed before COMMIT. Nothing was applied; the store goes on.
     Io(SqliteError),
     /// The disk is full. Nothing was applied; writes work again when there is room, without reopening.
-    DiskFull(SqliteError),
+    DiskFull(Arc<SqliteError>),
     /// Another program held the lock of the database file for longer than the busy budget. The command
     /// was not started; send it again.
     Busy(Arc<SqliteError>),
@@ -84,7 +88,12 @@ pub enum WriteError {
     Closed,
     /// The process was forked after the store was opened; only the parent can use it. Open stores after
     /// daemonizing.
-    Forked,
+    ///
+    /// The command was not queued, unless the parent had sent it before: then it is the parent's.
+    Forked {
+        /// Whether the command may have been admitted before.
+        admitted: bool,
+    },
     /// The engine has stopped and acknowledges nothing more until the store is opened again. The command
     /// was not started.
     Stopped(Arc<StoreFailure>),
@@ -95,6 +104,24 @@ pub enum WriteError {
 
 impl WriteError {
     /// What the failed write left on disk.
+    ///
+    /// ```
+    /// use walwright::{Outcome, Store, WriteError};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = Store::temporary().open().wait()?;
+    /// store.execute("CREATE TABLE name (name TEXT PRIMARY KEY)", ()).wait()?;
+    /// store.execute("INSERT INTO name VALUES ('ada')", ()).wait()?;
+    ///
+    /// let error = store.execute("INSERT INTO name VALUES ('bob'), ('ada')", ()).wait().unwrap_err();
+    /// match error.outcome() {
+    ///     Outcome::NotStarted | Outcome::NotApplied => {} // nothing of it is on disk, not even 'bob'
+    ///     _ => panic!("open the store again and look"),
+    /// }
+    /// assert!(matches!(error, WriteError::Constraint(_)));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn outcome(&self) -> Outcome {
         match self {
             Self::Constraint(_)
@@ -110,7 +137,8 @@ impl WriteError {
             | Self::ResultTooLarge { .. } => Outcome::NotApplied,
             Self::Unknown(_)
             | Self::Reentrant { admitted: true }
-            | Self::WouldBlockRuntime { admitted: true } => Outcome::Unknown,
+            | Self::WouldBlockRuntime { admitted: true }
+            | Self::Forked { admitted: true } => Outcome::Unknown,
             Self::Busy(_)
             | Self::Begin(_)
             | Self::InvalidValue(_)
@@ -120,12 +148,13 @@ impl WriteError {
             | Self::Reentrant { admitted: false }
             | Self::WouldBlockRuntime { admitted: false }
             | Self::Closed
-            | Self::Forked
+            | Self::Forked { admitted: false }
             | Self::Stopped(_) => Outcome::NotStarted,
         }
     }
 
-    /// Whether sending the same command again may succeed without any other change.
+    /// Whether sending the same command again may succeed without any other change: a lock or a full queue
+    /// gets free, a full disk gets room. Nothing of the command is on disk in these cases.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Busy(_) | Self::Begin(_) | Self::Overloaded | Self::Expired | Self::DiskFull(_))
     }
@@ -136,7 +165,8 @@ impl From<SqliteError> for WriteError {
         use rusqlite::ffi;
         match error.code() {
             ffi::SQLITE_CONSTRAINT => Self::Constraint(error),
-            ffi::SQLITE_FULL => Self::DiskFull(error),
+            ffi::SQLITE_FULL => Self::DiskFull(Arc::new(error)),
+            ffi::SQLITE_BUSY => Self::Busy(Arc::new(error)),
             ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB => Self::Corrupt(error),
             ffi::SQLITE_IOERR | ffi::SQLITE_CANTOPEN => Self::Io(error),
             _ => Self::Sql(error),
@@ -229,7 +259,7 @@ impl fmt::Display for WriteError {
                 "wait() would block a thread of the async runtime, use .await; the command was queued before and is carried out"
             ),
             Self::Closed => write!(f, "the store is closed, the command was not started"),
-            Self::Forked => {
+            Self::Forked { .. } => {
                 write!(
                     f,
                     "the store was opened before this process was forked and cannot be used here; open it after forking"
@@ -251,12 +281,10 @@ impl fmt::Display for WriteError {
 impl std::error::Error for WriteError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Constraint(error)
-            | Self::Sql(error)
-            | Self::Corrupt(error)
-            | Self::Io(error)
-            | Self::DiskFull(error) => Some(error),
-            Self::Busy(error) | Self::Begin(error) => Some(error),
+            Self::Constraint(error) | Self::Sql(error) | Self::Corrupt(error) | Self::Io(error) => {
+                Some(error)
+            }
+            Self::Busy(error) | Self::Begin(error) | Self::DiskFull(error) => Some(error),
             Self::Closure(error) => Some(error.as_error()),
             Self::InvalidValue(error) => Some(error),
             Self::Stopped(failure) | Self::Unknown(failure) => Some(failure),

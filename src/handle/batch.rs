@@ -13,7 +13,7 @@ use crate::sqlite::writer::{StatementCall, WriteTask};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let store = walwright::Store::temporary().wait()?;
+/// # let store = walwright::Store::temporary().open().wait()?;
 /// # store.execute("CREATE TABLE account (id INTEGER PRIMARY KEY, cents INTEGER CHECK (cents >= 0))", ()).wait()?;
 /// # store.execute("INSERT INTO account VALUES (1, 500), (2, 0)", ()).wait()?;
 /// let receipt = store
@@ -39,7 +39,8 @@ impl Batch {
 
     /// Adds one statement. Rows that it returns are dropped.
     ///
-    /// A parameter that cannot be stored makes the whole batch fail when it is sent.
+    /// A parameter that cannot be stored makes the whole batch fail when it is sent, with
+    /// [`WriteError::InvalidValue`]; nothing of it runs then.
     pub fn execute(mut self, sql: impl Into<Cow<'static, str>>, params: impl IntoParams) -> Self {
         self.calls = self.calls.and_then(|mut calls| {
             calls.push(StatementCall { sql: sql.into(), params: params.into_params()?, wants_rows: false });
@@ -48,7 +49,12 @@ impl Batch {
         self
     }
 
-    /// The write that carries the batch out. Its receipt counts the rows of all statements.
+    /// The write that carries the batch out. Its receipt counts the rows of all statements. An empty batch
+    /// does nothing and succeeds.
+    ///
+    /// # Errors
+    /// See [`WriteError`]. The error is that of the first statement that failed; nothing of the batch is
+    /// on disk, except after [`WriteError::Unknown`].
     pub fn send(self) -> Write<Receipt> {
         let task = self.calls.map(WriteTask::Batch);
         self.store.write_task(task, |output| Ok(output.receipt))

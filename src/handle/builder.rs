@@ -14,11 +14,36 @@ use crate::sync::Arc;
 
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
+/// Commands of one group, at most. Each may take three commit sequences, when its group has to be carried
+/// out again, and all of them must fit into one reserved range of a million.
+const LARGEST_GROUP: usize = 256 * KIB;
 
 /// Settings of a store that is about to be opened. Made by [`Store::builder`](crate::Store::builder) and
 /// [`Store::temporary`](crate::Store::temporary).
 ///
-/// Limits of 0 count as 1: a queue that holds nothing would never move.
+/// ```
+/// use std::time::Duration;
+/// use walwright::{Migration, Store};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("app.db");
+/// let store = Store::builder(path)
+///     .migrations(&[Migration::sql("CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT)")])
+///     .readers(2)
+///     .write_queue(10_000, 16 << 20)
+///     .read_age(Duration::from_secs(1), Duration::from_secs(10))
+///     .open()
+///     .wait()?;
+/// assert_eq!(store.settings().journal_mode, "wal");
+/// assert!(store.settings().created);
+/// store.close().wait()?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Numbers of readers, commands and bytes of queues, and commands of a group, are at least 1: a queue that
+/// holds nothing would never move.
 #[derive(Clone)]
 #[must_use = "a builder does nothing until the store is opened"]
 pub struct StoreBuilder {
@@ -54,6 +79,7 @@ impl StoreBuilder {
             write: WriteLimits { run_limit: Duration::from_secs(30), result_bytes: 64 * MIB },
             wal: WalLimits { soft_bytes: 4 * MIB as u64, hard_bytes: 64 * MIB as u64 },
             least_read_age: Duration::from_secs(5),
+            greatest_read_age: Duration::from_secs(60),
         };
         let options = Options {
             plan,
@@ -68,20 +94,22 @@ impl StoreBuilder {
         Self { place, options }
     }
 
-    /// Whether a missing file is created. Default: yes, with mode 0600.
+    /// Whether a missing file is created. Default: yes, with mode 0600. If not, opening fails with
+    /// [`OpenError::NotFound`](crate::OpenError::NotFound).
     pub fn create(mut self, create: bool) -> Self {
         self.options.plan.create = create;
         self
     }
 
     /// Whether missing parent folders are created. Default: no; a mistyped path should not become a new
-    /// store.
+    /// store, so opening fails with [`OpenError::ParentMissing`](crate::OpenError::ParentMissing).
     pub fn create_parents(mut self, create: bool) -> Self {
         self.options.plan.create_parents = create;
         self
     }
 
-    /// Reader threads, each with its own connection. Default: 4, at least 1.
+    /// Reader threads, each with its own connection and page cache: so many reads run at a time. Default: 4,
+    /// at least 1.
     pub fn readers(mut self, readers: usize) -> Self {
         self.options.readers = readers.max(1);
         self
@@ -94,14 +122,17 @@ impl StoreBuilder {
     }
 
     /// How many writes, of how many bytes together, may be admitted and not yet taken by the writer.
-    /// Further ones wait for room in fair order. Default: 65,536 commands and 64 MiB. A command's bytes are
-    /// those of its values and of an SQL text that is not `'static`, and half a KiB for itself.
+    /// Further ones wait for room in fair order, and [`Write::try_submit`](crate::Write::try_submit) fails with
+    /// [`WriteError::Overloaded`](crate::WriteError::Overloaded). A command larger than `bytes` is refused with
+    /// [`WriteError::TooLarge`](crate::WriteError::TooLarge). Default: 65,536 commands and 64 MiB. A command's
+    /// bytes are those of its values and of an SQL text that is not `'static`, what
+    /// [`Write::bytes`](crate::Write::bytes) declares, and half a KiB for itself.
     pub fn write_queue(mut self, commands: usize, bytes: usize) -> Self {
         self.options.write_queue = QueueLimits { commands: commands.max(1), bytes: bytes.max(1) };
         self
     }
 
-    /// The same for reads that wait for a reader. Default: 65,536 reads and 64 MiB.
+    /// The same for reads that wait for a reader. Default: 65,536 reads and 64 MiB. Reads always wait for room.
     pub fn read_queue(mut self, commands: usize, bytes: usize) -> Self {
         self.options.read_queue = QueueLimits { commands: commands.max(1), bytes: bytes.max(1) };
         self
@@ -110,92 +141,109 @@ impl StoreBuilder {
     /// How many commands, of how many bytes together, one transaction takes at most, and for how long it
     /// takes further ones. A command larger than the limit gets a transaction of its own. Default: 256
     /// commands, 1 MiB, 100 ms: beyond that a sync is shared by so many that sharing it with more gains
-    /// little, while everybody waits longer.
+    /// little, while everybody waits longer. More than 262,144 commands count as 262,144.
     pub fn group(mut self, commands: usize, bytes: usize, time: Duration) -> Self {
-        self.options.writer.group = GroupLimits { commands: commands.max(1), bytes, time };
+        self.options.writer.group = GroupLimits { commands: commands.clamp(1, LARGEST_GROUP), bytes, time };
         self
     }
 
-    /// The largest text or blob that may be sent as a parameter, in bytes. Larger ones are refused before
-    /// they are queued. Default: 16 MiB. A command has to fit into the write queue besides.
+    /// The largest text or blob that may be sent as a parameter of a statement or batch that writes, in bytes.
+    /// Larger ones are refused before they are queued, with
+    /// [`WriteError::TooLarge`](crate::WriteError::TooLarge). Default: 16 MiB. A command has to fit into the
+    /// write queue besides. What closures bind themselves is not looked at.
     pub fn largest_value(mut self, bytes: usize) -> Self {
         self.options.largest_value = bytes;
         self
     }
 
-    /// How much memory the rows of one query, or of one RETURNING clause, may take, in bytes. Default:
-    /// 64 MiB.
+    /// How much memory the rows of one [`query`](crate::Store::query), or of one RETURNING clause, may take, in
+    /// bytes. Past it the call fails with `ResultTooLarge`, and a write is undone. Default: 64 MiB. What
+    /// closures collect is not looked at.
     pub fn largest_result(mut self, bytes: usize) -> Self {
         self.options.read.result_bytes = bytes;
         self.options.writer.write.result_bytes = bytes;
         self
     }
 
-    /// How long one write may run before it is ended and undone. Default: 30 s. SQL is ended at its next
-    /// step or statement; a closure that runs no SQL cannot be ended.
+    /// How long one write may run before it is ended and undone, with
+    /// [`WriteError::RunLimit`](crate::WriteError::RunLimit): meanwhile everybody waits for it. Default: 30 s. SQL
+    /// is ended at its next step or statement; one long call of a built-in function, and a closure that runs no
+    /// SQL, cannot be ended.
     pub fn run_limit(mut self, limit: Duration) -> Self {
         self.options.writer.write.run_limit = limit;
         self
     }
 
-    /// How old the snapshot of a read may become. Past `greatest` the read is ended. While the write-ahead
-    /// log is at its hard limit, reads older than `least` are ended too, so that writes can go on. Default:
-    /// 60 s and 5 s.
+    /// How old the snapshot of a read may become. Past `greatest` the read is ended with
+    /// [`ReadError::TooOld`](crate::ReadError::TooOld). While the write-ahead log is at its hard limit, reads older
+    /// than `least` are ended too, with [`ReadError::WalPressure`](crate::ReadError::WalPressure), so that writes
+    /// can go on. Default: at least 5 s and at most 60 s.
     pub fn read_age(mut self, least: Duration, greatest: Duration) -> Self {
         self.options.writer.least_read_age = least;
+        self.options.writer.greatest_read_age = greatest;
         self.options.read.greatest_age = greatest;
         self
     }
 
     /// The size of the write-ahead log, in bytes, at which the writer copies it into the file, and the size
     /// at which writes wait until it could. Default: 4 MiB and 64 MiB. A short log is quick to copy and
-    /// quick to read through; the hard limit is what readers with old snapshots can make it grow to.
+    /// quick to read through; the hard limit is what readers with old snapshots can make it grow to. One group
+    /// can go past it by its own size. At the hard limit writes wait as long as a snapshot pins the log: that of
+    /// a read until [`read_age`](Self::read_age) ends it, that of another program until it is done.
     pub fn wal_limits(mut self, soft_bytes: u64, hard_bytes: u64) -> Self {
         self.options.writer.wal = WalLimits { soft_bytes, hard_bytes: hard_bytes.max(soft_bytes) };
         self
     }
 
     /// How long the writer waits for the lock of another program before the commands of a group are answered
-    /// [`WriteError::Busy`](crate::WriteError::Busy). Default: 5 s.
+    /// [`WriteError::Busy`](crate::WriteError::Busy): none of them was started. Default: 5 s.
     pub fn busy_budget(mut self, budget: Duration) -> Self {
         self.options.plan.busy_budget = budget;
         self
     }
 
-    /// How long opening may wait for the locks of other programs. Default: 30 s.
+    /// How long opening may wait for the locks of other programs before it fails with
+    /// [`OpenError::Busy`](crate::OpenError::Busy). Default: 30 s. Another *store* on the file is not waited for:
+    /// that is [`OpenError::AlreadyOpen`](crate::OpenError::AlreadyOpen) at once. Recovery and migrations take the
+    /// time they take.
     pub fn open_timeout(mut self, timeout: Duration) -> Self {
         self.options.plan.open_timeout = timeout;
         self
     }
 
-    /// Page cache of each connection, in bytes. Default: 8 MiB.
+    /// Page cache of each connection, in bytes; there is one connection more than readers. Default: 8 MiB.
     pub fn page_cache(mut self, bytes: u64) -> Self {
         self.options.plan.page_cache_bytes = bytes;
         self
     }
 
-    /// The SQLite VFS to open the file with. Default: SQLite's own.
+    /// The SQLite VFS to open the file with, by the name under which it is registered. Default: SQLite's own.
     pub fn vfs(mut self, name: impl Into<String>) -> Self {
         self.options.plan.vfs = Some(name.into());
         self
     }
 
-    /// The application id of the database: written into a new file, and another one is refused. Default:
-    /// not looked at.
+    /// The application id of the database (`PRAGMA application_id`). It is written into a file that has none,
+    /// and a file with another one is refused with
+    /// [`OpenError::ForeignApplication`](crate::OpenError::ForeignApplication). Default: not looked at.
     pub fn application_id(mut self, id: i32) -> Self {
         self.options.plan.application_id = Some(id);
         self
     }
 
     /// The schema's migrations, in order; `PRAGMA user_version` counts those that were applied. A file
-    /// with a greater version is refused. Default: none, and the version is not looked at.
+    /// with a greater version is refused with [`OpenError::SchemaTooNew`](crate::OpenError::SchemaTooNew).
+    /// Default: none, and the version is not looked at. See [`Migration`].
     pub fn migrations(mut self, migrations: &[Migration]) -> Self {
         self.options.plan.migrations = migrations.to_vec();
         self
     }
 
     /// Runs on every connection before the engine's own settings, which win: functions, collations,
-    /// modules. It must leave no transaction open and keep nothing of the connection.
+    /// modules. Functions that the schema itself uses (in a CHECK, an index, a trigger, a view) need the flag
+    /// `SQLITE_INNOCUOUS`, since `trusted_schema` is off. It must leave no transaction open and keep nothing of
+    /// the connection. If it fails or panics,
+    /// opening fails with [`OpenError::Hook`](crate::OpenError::Hook).
     pub fn on_connection<F>(mut self, hook: F) -> Self
     where
         F: Fn(&rusqlite::Connection) -> rusqlite::Result<()> + Send + Sync + 'static,
@@ -212,7 +260,13 @@ impl StoreBuilder {
         self
     }
 
-    /// Opens the store: await it, or `wait()` for it. Nothing happens before.
+    /// Opens the store: await it, or [`wait`](Open::wait) for it. Nothing happens before.
+    ///
+    /// Opening works on a thread of its own and blocks nobody. What it settled is in
+    /// [`Store::settings`](crate::Store::settings).
+    ///
+    /// # Errors
+    /// See [`OpenError`](crate::OpenError), which says what becomes of the file.
     pub fn open(self) -> Open {
         Open::new(self.place, self.options)
     }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::blocking::{self, MustNotWait};
 use super::engine::Engine;
 use super::latch::Latch;
+use super::process::Process;
 use crate::error::CloseError;
 use crate::sync::{Arc, Mutex};
 
@@ -15,13 +16,15 @@ use crate::sync::{Arc, Mutex};
 const GRACE: Duration = Duration::from_millis(500);
 
 type CloseResult = Result<(), CloseError>;
+/// One who waits, until when at most and how long that was, and where it hears of the end.
+type Waiting = (Option<(Instant, Duration)>, Arc<Latch<CloseResult>>);
 
 /// Those who wait for the end of the store, and by when.
 pub(crate) struct Closers(Mutex<ClosersState>);
 
 struct ClosersState {
     abandon_at: Option<Instant>,
-    waiting: Vec<(Option<(Instant, Duration)>, Arc<Latch<CloseResult>>)>,
+    waiting: Vec<Waiting>,
     result: Option<CloseResult>,
 }
 
@@ -93,21 +96,25 @@ impl Closers {
 #[must_use = "the store is closing, but only awaiting or waiting tells when it is closed"]
 pub struct Close {
     state: Result<Arc<Latch<CloseResult>>, CloseError>,
+    process: Process,
 }
 
 impl Close {
     /// Starts closing.
     pub(crate) fn start(engine: &Engine, limit: Option<Duration>) -> Self {
         if engine.is_forked() {
-            return Self { state: Err(CloseError::Forked) };
+            return Self { state: Err(CloseError::Forked), process: Process::current() };
         }
-        let wait_limit = limit.map(|limit| (Instant::now() + limit + GRACE, limit));
+        let now = Instant::now();
+        // A limit beyond the range of the clock is none.
+        let limit = limit.and_then(|limit| Some((now.checked_add(limit)?, limit)));
+        let wait_limit = limit.and_then(|(at, limit)| Some((at.checked_add(GRACE)?, limit)));
         let latch = engine.closers.wait(wait_limit);
         match limit {
-            Some(limit) => engine.close_within(limit),
+            Some((at, _)) => engine.close_until(at),
             None => engine.close(),
         }
-        Self { state: Ok(latch) }
+        Self { state: Ok(latch), process: Process::current() }
     }
 
     /// Blocks the thread until the store is closed.
@@ -129,13 +136,14 @@ impl IntoFuture for Close {
     type IntoFuture = CloseFuture;
 
     fn into_future(self) -> CloseFuture {
-        CloseFuture { state: self.state }
+        CloseFuture { state: self.state, process: self.process }
     }
 }
 
 /// The future of a [`Close`].
 pub struct CloseFuture {
     state: Result<Arc<Latch<CloseResult>>, CloseError>,
+    process: Process,
 }
 
 impl Future for CloseFuture {
@@ -143,6 +151,8 @@ impl Future for CloseFuture {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &self.state {
+            // Begun before the fork: nobody tells the end of it here.
+            Ok(_) if self.process.was_forked() => Poll::Ready(Err(CloseError::Forked)),
             Ok(_) if blocking::is_engine_thread() => Poll::Ready(Err(CloseError::Reentrant)),
             Ok(latch) => latch.poll_copy(context),
             Err(error) => Poll::Ready(Err(error.clone())),

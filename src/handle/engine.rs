@@ -1,8 +1,9 @@
 //! What the handle and the engine's threads share.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::close::Closers;
+use super::process::Process;
 use crate::board::Board;
 use crate::protocol::alarm::Alarm;
 use crate::protocol::limits::QueueLimits;
@@ -21,8 +22,7 @@ pub(crate) struct Engine {
     /// Ends the SQL that the writer runs.
     pub(crate) write_stop: StopCheck,
     pub(crate) closers: Closers,
-    /// The process that opened the store. A forked child has the memory but not the threads.
-    process: u32,
+    process: Process,
 }
 
 impl Engine {
@@ -35,14 +35,13 @@ impl Engine {
             roster: ReadRoster::new(readers),
             write_stop: StopCheck::new(),
             closers: Closers::new(),
-            process: std::process::id(),
+            process: Process::current(),
         }
     }
 
-    /// Whether this process is a fork of the one that opened the store. Asked before any lock is touched:
-    /// a lock may have been held by a thread that the child does not have.
+    /// Whether this process is a fork of the one that opened the store. Asked before any lock is touched.
     pub(crate) fn is_forked(&self) -> bool {
-        std::process::id() != self.process
+        self.process.was_forked()
     }
 
     /// Refuses new calls. What is admitted is still carried out. Never blocks.
@@ -51,10 +50,9 @@ impl Engine {
         self.reads.close();
     }
 
-    /// Closes, and after `limit` gives up what was not started by then.
-    pub(crate) fn close_within(&self, limit: Duration) {
+    /// Closes, and at the given moment gives up what was not started by then.
+    pub(crate) fn close_until(&self, at: Instant) {
         self.close();
-        let at = Instant::now() + limit;
         self.closers.abandon_at(at);
         self.alarm.set(at);
     }

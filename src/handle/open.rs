@@ -3,10 +3,11 @@
 use std::future::{Future, IntoFuture};
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use super::blocking::{self, MustNotWait};
 use super::latch::Latch;
+use super::process::Process;
 use super::store::Store;
 use super::threads;
 use crate::error::OpenError;
@@ -69,16 +70,19 @@ impl IntoFuture for Open {
     type IntoFuture = OpenFuture;
 
     fn into_future(self) -> OpenFuture {
-        OpenFuture(Opening::Unsent(Box::new(self)))
+        OpenFuture { path: self.options.plan.path.clone(), opening: Opening::Unsent(Box::new(self)) }
     }
 }
 
 /// The future of an [`Open`]. Dropped before it is ready, it closes the store again.
-pub struct OpenFuture(Opening);
+pub struct OpenFuture {
+    path: PathBuf,
+    opening: Opening,
+}
 
 enum Opening {
     Unsent(Box<Open>),
-    Started(Arc<Latch<Result<Store, OpenError>>>),
+    Started { latch: Arc<Latch<Result<Store, OpenError>>>, process: Process },
     Over,
 }
 
@@ -86,24 +90,25 @@ impl Future for OpenFuture {
     type Output = Result<Store, OpenError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Opening::Unsent(_) = self.0
-            && let Opening::Unsent(open) = std::mem::replace(&mut self.0, Opening::Over)
+        if blocking::is_engine_thread() {
+            // Waiting here would hold up another store; what was started before is closed again.
+            self.opening = Opening::Over;
+            return Poll::Ready(Err(OpenError::WouldBlock { path: self.path.clone() }));
+        }
+        if let Opening::Unsent(_) = self.opening
+            && let Opening::Unsent(open) = std::mem::replace(&mut self.opening, Opening::Over)
         {
             let latch = Arc::new(Latch::new());
             threads::start(open.place, open.options, latch.clone())?;
-            self.0 = Opening::Started(latch);
+            self.opening = Opening::Started { latch, process: Process::current() };
         }
         // Otherwise it was polled after it was ready, which no caller may do: pending for ever.
-        let Opening::Started(latch) = &self.0 else { return Poll::Pending };
-        match latch.poll_take(context) {
-            Poll::Ready(result) => {
-                self.0 = Opening::Over;
-                Poll::Ready(result)
-            }
-            Poll::Pending if blocking::is_engine_thread() => {
-                Poll::Ready(Err(OpenError::WouldBlock { path: PathBuf::new() }))
-            }
-            Poll::Pending => Poll::Pending,
+        let Opening::Started { latch, process } = &self.opening else { return Poll::Pending };
+        if process.was_forked() {
+            return Poll::Ready(Err(OpenError::Forked { path: self.path.clone() }));
         }
+        let result = ready!(latch.poll_take(context));
+        self.opening = Opening::Over;
+        Poll::Ready(result)
     }
 }

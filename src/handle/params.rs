@@ -9,7 +9,22 @@ use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 /// The parameters of a statement: by position (`?1`, `?`) or by name (`:name`, `@name`, `$name`).
 ///
 /// Made from what [`IntoParams`] takes: a tuple, an array, a `Vec`, `rusqlite::params![]`,
-/// `rusqlite::named_params!{}`, or one of the functions here.
+/// `rusqlite::named_params!{}`, or one of the functions here. It owns copies of the values, which travel to the
+/// thread that runs the statement.
+///
+/// ```
+/// use walwright::Params;
+/// use walwright::rusqlite::named_params;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = walwright::Store::temporary().open().wait()?;
+/// # store.execute("CREATE TABLE t (a, b)", ()).wait()?;
+/// store.execute("INSERT INTO t VALUES (?1, ?2)", (1, "x")).wait()?;
+/// store.execute("INSERT INTO t VALUES (:a, :b)", named_params! {":a": 2, ":b": "y"}).wait()?;
+/// store.execute("INSERT INTO t VALUES (?, ?)", Params::positional([3, 4])?).wait()?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Default, PartialEq)]
 pub struct Params {
     values: Vec<Value>,
@@ -18,13 +33,17 @@ pub struct Params {
 }
 
 impl Params {
-    /// Parameters by position, the first for `?1`.
+    /// Parameters by position, the first for `?1`. A statement takes exactly as many as it has.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] for the first value that SQLite could not store as it is.
     pub fn positional<I>(values: I) -> Result<Self, InvalidValue>
     where
         I: IntoIterator,
         I::Item: ToSql,
     {
-        let mut params = Self::default();
+        let values = values.into_iter();
+        let mut params = Self::with_capacity(values.size_hint().0);
         for value in values {
             params.push(None, &value)?;
         }
@@ -34,6 +53,9 @@ impl Params {
     /// Parameters by name. A name without `:`, `@` or `$` before it means `:name`.
     ///
     /// All parameters of the statement have to be given.
+    ///
+    /// # Errors
+    /// [`InvalidValue`] for the first value that SQLite could not store as it is.
     pub fn named<I, N, V>(values: I) -> Result<Self, InvalidValue>
     where
         I: IntoIterator<Item = (N, V)>,
@@ -45,6 +67,10 @@ impl Params {
             params.push(Some(name.into()), &value)?;
         }
         Ok(params)
+    }
+
+    fn with_capacity(values: usize) -> Self {
+        Self { values: Vec::with_capacity(values), names: Vec::new() }
     }
 
     /// How many there are.
@@ -59,10 +85,12 @@ impl Params {
 
     /// The memory that the values and names take, in bytes; about right, for the limits of queues.
     pub fn bytes(&self) -> usize {
-        let values: usize =
-            self.values.iter().map(|value| size_of::<Value>() + value_bytes(value.into())).sum();
-        let names: usize = self.names.iter().map(|name| size_of::<String>() + name.len()).sum();
-        values + names
+        // By capacity: a vector that was given one value has room for four.
+        let places =
+            self.values.capacity() * size_of::<Value>() + self.names.capacity() * size_of::<String>();
+        let values: usize = self.values.iter().map(|value| value_bytes(value.into())).sum();
+        let names: usize = self.names.iter().map(String::len).sum();
+        places + values + names
     }
 
     /// The size of the largest text or BLOB among the values, in bytes.
@@ -243,7 +271,7 @@ macro_rules! tuples {
             #[expect(non_snake_case, reason = "the values take the names of their types")]
             fn into_params(self) -> Result<Params, InvalidValue> {
                 let ($($type,)+) = self;
-                let mut params = Params::default();
+                let mut params = Params::with_capacity([$(stringify!($type)),+].len());
                 $(params.push(None, &$type)?;)+
                 Ok(params)
             }
@@ -350,7 +378,9 @@ mod tests {
     fn counts_its_memory_and_shows_no_values() {
         let params = ("secret", vec![0_u8; 1000], 1).into_params().unwrap();
         assert_eq!(params.largest_value(), 1000);
-        assert_eq!(params.bytes(), 1006 + 3 * size_of::<Value>());
+        // Three values, and room for more.
+        let places = params.values.capacity() * size_of::<Value>();
+        assert!(params.bytes() == 1006 + places && places >= 3 * size_of::<Value>());
         assert!(!format!("{params:?}").contains("secret"));
     }
 }

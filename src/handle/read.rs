@@ -18,6 +18,12 @@ use crate::sqlite::reason::Reason;
 pub(crate) type ReadExtract<T> = fn(ReadOutput) -> Result<T, ReadError>;
 
 /// A read that was not sent yet. Await it or [`wait`](Self::wait) for it.
+///
+/// Nothing happens before that. Then it waits in the queue of reads, in order, until a reader is idle.
+///
+/// # Errors
+///
+/// Awaiting gives a [`ReadError`]. A read changes nothing, whatever becomes of it.
 #[must_use = "a read does nothing until it is awaited or waited for"]
 pub struct Read<T> {
     store: Store,
@@ -35,6 +41,19 @@ impl<T> Read<T> {
     /// [`ReadError::Expired`]. SQL that runs is stopped at its next step or statement; one long call of a
     /// built-in function, and a closure that runs no SQL, are not. Default: no deadline, but the greatest
     /// age of reads applies to all.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use walwright::ReadError;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = walwright::Store::temporary().open().wait()?;
+    /// let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
+    /// let result = store.query(endless, ()).deadline(Duration::from_millis(20)).wait();
+    /// assert!(matches!(result, Err(ReadError::Expired)));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self
@@ -53,7 +72,17 @@ impl<T> Read<T> {
         }
     }
 
-    fn enter(self) -> Result<InLine, ReadError> {
+    /// Sends the read now, if there is room in the queue of reads and nobody waits for some; the future
+    /// gives its result.
+    ///
+    /// # Errors
+    /// [`ReadError::Overloaded`] if there is no room, and everything that refuses a read before it is queued.
+    pub fn try_submit(self) -> Result<ReadFuture<T>, ReadError> {
+        let extract = self.extract;
+        Ok(ReadFuture { sending: Sending::Sent(self.enter(Entrance::Try)?), extract })
+    }
+
+    fn enter(self, entrance: Entrance) -> Result<InLine, ReadError> {
         let engine = self.store.engine();
         // First of all: a forked child must touch no lock.
         if engine.is_forked() {
@@ -63,9 +92,13 @@ impl<T> Read<T> {
         if blocking::is_engine_thread() {
             return Err(ReadError::Reentrant);
         }
+        let (size, limit) = (task.largest_value(), self.store.largest_value());
+        if size > limit {
+            return Err(ReadError::TooLarge { size, limit });
+        }
         let deadline = self.deadline.and_then(|deadline| Instant::now().checked_add(deadline));
         let command = ReadCommand::new(task, deadline);
-        let entered = engine.reads.enter(command, deadline, Entrance::Wait).map_err(refused)?;
+        let entered = engine.reads.enter(command, deadline, entrance).map_err(refused)?;
         if let Some(deadline) = deadline {
             engine.alarm.set(deadline);
         }
@@ -85,7 +118,8 @@ impl<T> IntoFuture for Read<T> {
 
 /// The future of a [`Read`]: sends it at the first poll and waits for the result.
 ///
-/// Dropped before the read has started, it takes the read out of the queue.
+/// Dropped before the read has started, it takes the read out of the queue. Dropped later, the read runs to its
+/// end, and its result is dropped.
 pub struct ReadFuture<T> {
     sending: Sending<T>,
     extract: ReadExtract<T>,
@@ -122,10 +156,14 @@ impl<T> Future for ReadFuture<T> {
         if let Sending::Unsent(_) = self.sending
             && let Sending::Unsent(read) = std::mem::replace(&mut self.sending, Sending::Over)
         {
-            self.sending = Sending::Sent(read.enter()?);
+            self.sending = Sending::Sent(read.enter(Entrance::Wait)?);
         }
         // Otherwise it was polled after it was ready, which no caller may do: pending for ever.
         let Sending::Sent(in_line) = &mut self.sending else { return Poll::Pending };
+        // Sent before the fork: nobody answers here.
+        if in_line.store.engine().is_forked() {
+            return Poll::Ready(Err(ReadError::Forked));
+        }
         let answer = ready!(poll_answer(&in_line.entered.ticket, context));
         in_line.answered = true;
         self.sending = Sending::Over;

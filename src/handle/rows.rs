@@ -11,7 +11,8 @@ use crate::sync::Arc;
 
 /// All rows that a statement returned, in memory.
 ///
-/// Their size is bounded by the limit of results.
+/// Their size is bounded by [`StoreBuilder::largest_result`](crate::StoreBuilder::largest_result). Text that is
+/// not UTF-8 makes the statement fail.
 #[derive(Clone, Default, PartialEq)]
 pub struct ResultRows {
     columns: Arc<[String]>,

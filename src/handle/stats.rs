@@ -64,10 +64,15 @@ pub enum StoreState {
     Failed(Arc<StoreFailure>),
     /// It is closed.
     Closed,
+    /// It was opened before this process was forked, and belongs to the parent. Nothing else is known here.
+    Forked,
 }
 
 impl Stats {
     pub(crate) fn of(engine: &Engine) -> Self {
+        if engine.is_forked() {
+            return Self::in_a_fork();
+        }
         let (board, writes) = (&engine.board, engine.writes.depth());
         let state = match board.state() {
             (true, _, _) => StoreState::Closed,
@@ -96,6 +101,32 @@ impl Stats {
             oldest_read: engine.roster.oldest(),
             oldest_snapshot: engine.roster.oldest_snapshot(),
             last_sequence: board.last_sequence.get(),
+        }
+    }
+
+    /// What a forked child can tell without touching a lock.
+    fn in_a_fork() -> Self {
+        Self {
+            state: StoreState::Forked,
+            queued_commands: 0,
+            queued_bytes: 0,
+            waiting_writers: 0,
+            queued_reads: 0,
+            groups: 0,
+            commands: 0,
+            statements: 0,
+            failed_commands: 0,
+            reads: 0,
+            panics: 0,
+            checkpoints: 0,
+            foreign_writes: 0,
+            stalls: 0,
+            wal_bytes: 0,
+            wal_pending_frames: 0,
+            running_write: None,
+            oldest_read: None,
+            oldest_snapshot: None,
+            last_sequence: 0,
         }
     }
 }

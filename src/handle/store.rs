@@ -15,6 +15,7 @@ use super::receipt::{Applied, Receipt};
 use super::rows::ResultRows;
 use super::stats::Stats;
 use super::write::Write;
+use crate::contained::Contained;
 use crate::error::{ClosureError, ReadError, WriteError};
 use crate::protocol::level::AckLevel;
 use crate::settings::Settings;
@@ -25,12 +26,12 @@ use crate::sync::Arc;
 
 /// A store: a SQLite file with one writer, group commit and honest acknowledgements.
 ///
-/// Clones are handles to the same store; send them to any task or thread. Calls return requests that are
-/// awaited, or waited for with `wait()` on threads that may block.
+/// Clones are handles to the same store; cloning is cheap. Send them to any task or thread. Calls return
+/// requests that are awaited, or waited for with `wait()` on threads that may block.
 ///
 /// Dropping the last handle closes the store without blocking: the engine's own threads finish what was
-/// admitted. A program that is about to exit should [`close`](Self::close) instead, and wait for it: with
-/// the process end its threads.
+/// admitted. A program that is about to exit should [`close`](Self::close) instead, and wait for it: the
+/// threads end with the process.
 ///
 /// A process that was forked after the store was opened cannot use it: every call fails, and nothing that
 /// the child does or drops touches the file. Open stores after daemonizing.
@@ -75,13 +76,15 @@ impl Drop for StoreCore {
 }
 
 impl Store {
-    /// Starts opening the database file at `path`.
+    /// Starts opening the database file at `path`. Nothing happens before [`StoreBuilder::open`].
+    ///
+    /// The path is that of a plain file, not a `file:` URI or `:memory:`. Symbolic links are followed.
     pub fn builder(path: impl Into<PathBuf>) -> StoreBuilder {
         StoreBuilder::at(path.into())
     }
 
     /// Starts opening an empty store in a temporary folder, for tests: a real file with the same behaviour
-    /// as any other, which goes away with the store.
+    /// as any other. The folder is made in [`std::env::temp_dir`] and goes away with the store.
     pub fn temporary() -> StoreBuilder {
         StoreBuilder::temporary()
     }
@@ -99,7 +102,19 @@ impl Store {
     ///
     /// Parameters are a tuple, an array, what [`rusqlite::params!`](crate::rusqlite::params) makes, or
     /// [`Params`](crate::Params). `sql` may end with `;`, blanks and comments; a second statement is refused
-    /// before anything runs.
+    /// before anything runs. Statements cannot begin or end transactions, attach files, create temporary
+    /// objects or change settings.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = walwright::Store::temporary().open().wait()?;
+    /// store.execute("CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT)", ()).wait()?;
+    /// store.execute("INSERT INTO note (text) VALUES (?1), (?2)", ("a", "b")).wait()?;
+    /// let receipt = store.execute("UPDATE note SET text = 'c' WHERE id > ?1", [1]).wait()?;
+    /// assert_eq!(receipt.rows_changed, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// See [`WriteError`]; each says what is on disk.
@@ -108,6 +123,17 @@ impl Store {
     }
 
     /// Runs one statement that writes, and gives the rows of its RETURNING clause.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = walwright::Store::temporary().open().wait()?;
+    /// # store.execute("CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT)", ()).wait()?;
+    /// let applied = store.execute_returning("INSERT INTO note (text) VALUES ('a') RETURNING id", ()).wait()?;
+    /// let id: i64 = applied.value[0].get("id")?;
+    /// assert_eq!((id, applied.receipt.rows_changed), (1, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// See [`WriteError`]; each says what is on disk. [`WriteError::ResultTooLarge`] if the rows take more
@@ -126,7 +152,7 @@ impl Store {
         })
     }
 
-    /// Starts a batch of statements that are applied all or none.
+    /// Starts a batch of statements that are applied all or none. See [`Batch`].
     pub fn batch(&self) -> Batch {
         Batch::new(self.clone())
     }
@@ -136,21 +162,48 @@ impl Store {
     ///
     /// The closure runs on the writer's thread, inside the group's transaction: everybody waits for it, so
     /// it should do nothing slow. It **may run again** if its group has to be carried out anew; so it is
-    /// `FnMut` and should change nothing outside its transaction. It must not call the store.
-    /// The receipt counts the changes of triggers and foreign-key actions too.
+    /// `FnMut` and should change nothing outside its transaction. It must not call the store: that is
+    /// [`WriteError::Reentrant`]. What it returns is only for the caller, and not counted or limited. The receipt
+    /// counts the changes of triggers and foreign-key actions too.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = walwright::Store::temporary().open().wait()?;
+    /// # store.execute("CREATE TABLE account (id INTEGER PRIMARY KEY, cents INTEGER)", ()).wait()?;
+    /// # store.execute("INSERT INTO account VALUES (1, 500), (2, 0)", ()).wait()?;
+    /// use walwright::ClosureError;
+    ///
+    /// let left = store
+    ///     .write(|tx| {
+    ///         let cents: i64 = tx.query_row("SELECT cents FROM account WHERE id = 1", [], |row| row.get(0))?;
+    ///         if cents < 200 {
+    ///             return Err(ClosureError::message("not enough")); // undoes everything
+    ///         }
+    ///         tx.execute("UPDATE account SET cents = cents - 200 WHERE id = 1", [])?;
+    ///         tx.execute("UPDATE account SET cents = cents + 200 WHERE id = 2", [])?;
+    ///         Ok(cents - 200)
+    ///     })
+    ///     .wait()?;
+    /// assert_eq!(left.value, 300);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// See [`WriteError`]; each says what is on disk.
-    pub fn write<R, F>(&self, mut closure: F) -> Write<Applied<R>>
+    /// See [`WriteError`]; each says what is on disk. An error of the closure's own comes back as
+    /// [`WriteError::Closure`], one of SQLite's that it passed on as [`WriteError::Constraint`],
+    /// [`WriteError::Sql`] and so on, a panic as [`WriteError::Panic`]. After each of them nothing of the
+    /// closure is on disk.
+    pub fn write<R, F>(&self, closure: F) -> Write<Applied<R>>
     where
         F: FnMut(&Tx<'_>) -> Result<R, ClosureError> + Send + 'static,
         R: Send + 'static,
     {
-        let boxed =
-            Box::new(move |tx: &Tx<'_>| closure(tx).map(|value| Box::new(value) as Box<dyn Any + Send>));
+        let mut closure = Contained::new(closure);
+        let boxed = Box::new(move |tx: &Tx<'_>| closure.get_mut()(tx).map(boxed_value));
         self.write_task(Ok(WriteTask::Closure(boxed)), |WriteOutput { receipt, value }| match value {
-            WriteValue::Closure(value) => match value.downcast::<R>() {
-                Ok(value) => Ok(Applied { value: *value, receipt }),
+            WriteValue::Closure(value) => match value.downcast::<Contained<R>>() {
+                Ok(value) => Ok(Applied { value: value.into_inner(), receipt }),
                 // The box was made above from an `R`, and nothing in between looks into it.
                 Err(_) => unreachable!("a closure's value has the closure's type"),
             },
@@ -160,6 +213,12 @@ impl Store {
 
     /// Waits until everything that was admitted before it is answered and durable, also what was sent at
     /// [`AckLevel::Committed`].
+    ///
+    /// It changes nothing itself, and its receipt has a commit sequence like any other. Leave its
+    /// [`ack`](Write::ack) level as it is.
+    ///
+    /// # Errors
+    /// See [`WriteError`]. Then nothing can be said about the writes before it; each has an answer of its own.
     pub fn flush(&self) -> Write<Receipt> {
         self.write_task(Ok(WriteTask::Flush), |output| Ok(output.receipt)).ack(AckLevel::Durable)
     }
@@ -167,7 +226,26 @@ impl Store {
     /// Runs a closure on one snapshot: every query in it sees the same state, which holds every write that
     /// was acknowledged before the read started.
     ///
-    /// The closure runs on a reader's thread. It must not call the store.
+    /// The closure runs on a reader's thread, and the snapshot is held until it ends. It must not call the
+    /// store. What it collects is not limited; for large results read in pieces.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = walwright::Store::temporary().open().wait()?;
+    /// # store.execute("CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT)", ()).wait()?;
+    /// # store.execute("INSERT INTO note (text) VALUES ('a'), ('b')", ()).wait()?;
+    /// let (count, last) = store
+    ///     .read(|db| {
+    ///         let count: i64 = db.query_row("SELECT count(*) FROM note", [], |row| row.get(0))?;
+    ///         let last: Option<String> =
+    ///             db.query_optional("SELECT text FROM note WHERE id = ?1", [count], |row| row.get(0))?;
+    ///         Ok((count, last))
+    ///     })
+    ///     .wait()?;
+    /// assert_eq!((count, last.as_deref()), (2, Some("b")));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// See [`ReadError`].
@@ -176,11 +254,11 @@ impl Store {
         F: FnOnce(&Db<'_>) -> Result<R, ClosureError> + Send + 'static,
         R: Send + 'static,
     {
-        let boxed =
-            Box::new(move |db: &Db<'_>| closure(db).map(|value| Box::new(value) as Box<dyn Any + Send>));
+        let closure = Contained::new(closure);
+        let boxed = Box::new(move |db: &Db<'_>| closure.into_inner()(db).map(boxed_value));
         Read::new(self.clone(), Ok(ReadTask::Closure(boxed)), |output| match output {
-            ReadOutput::Closure(value) => match value.downcast::<R>() {
-                Ok(value) => Ok(*value),
+            ReadOutput::Closure(value) => match value.downcast::<Contained<R>>() {
+                Ok(value) => Ok(value.into_inner()),
                 // The box was made above from an `R`, and nothing in between looks into it.
                 Err(_) => unreachable!("a closure's value has the closure's type"),
             },
@@ -188,11 +266,22 @@ impl Store {
         })
     }
 
-    /// Runs one query and gives all its rows. Bounded: a result larger than the builder's limit is
-    /// [`ReadError::ResultTooLarge`].
+    /// Runs one query and gives all its rows. Bounded: a result larger than
+    /// [`StoreBuilder::largest_result`] is [`ReadError::ResultTooLarge`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = walwright::Store::temporary().open().wait()?;
+    /// for row in store.query("SELECT 1 AS id, 'a' AS text UNION SELECT 2, 'b'", ()).wait()? {
+    ///     let (id, text): (i64, String) = (row.get("id")?, row.get("text")?);
+    ///     println!("{id} {text}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// See [`ReadError`].
+    /// See [`ReadError`]. A statement that would write is [`ReadError::NotAllowed`].
     pub fn query(&self, sql: impl Into<Cow<'static, str>>, params: impl IntoParams) -> Read<ResultRows> {
         let sql = sql.into();
         let task =
@@ -203,7 +292,7 @@ impl Store {
         })
     }
 
-    /// How the store is doing. Never waits for the writer or a reader.
+    /// How the store is doing, now. Never waits for the writer or a reader.
     pub fn stats(&self) -> Stats {
         Stats::of(&self.core.engine)
     }
@@ -215,15 +304,24 @@ impl Store {
 
     /// Closes the store, also for all other handles: refuses new calls, carries out and answers everything
     /// that was admitted, copies the write-ahead log into the database file, and releases all files. Starts
-    /// at once; awaiting or waiting tells when it is done. Reads in progress are waited for, at most until
-    /// the greatest age of reads. A second close is harmless.
+    /// at once; awaiting or waiting tells when it is done. Writers that still wait for room in the queue are
+    /// answered [`WriteError::Closed`]. Reads in progress are waited for, at most until the greatest age of
+    /// reads; a closure that runs no SQL is waited for as long as it takes. A second close is harmless and
+    /// gets the same answer.
+    ///
+    /// # Errors
+    /// See [`CloseError`](crate::CloseError). No acknowledged write is lost after any of them.
     pub fn close(&self) -> Close {
         Close::start(&self.core.engine, None)
     }
 
     /// Like [`close`](Self::close), but when `limit` has passed it answers what was not started
     /// [`WriteError::Closed`] and stops the SQL that runs. If a closure goes on without running any SQL, the
-    /// close ends half a second later with [`CloseError::StillRunning`](crate::CloseError::StillRunning).
+    /// close ends half a second later with [`CloseError::StillRunning`](crate::CloseError::StillRunning); the
+    /// files are released when that closure ends.
+    ///
+    /// # Errors
+    /// See [`CloseError`](crate::CloseError). No acknowledged write is lost after any of them.
     pub fn close_within(&self, limit: Duration) -> Close {
         Close::start(&self.core.engine, Some(limit))
     }
@@ -250,6 +348,11 @@ impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Store").field("path", &self.core.settings.path).finish_non_exhaustive()
     }
+}
+
+/// What a closure returned, on its way through the engine, which knows nothing of its type.
+fn boxed_value<R: Send + 'static>(value: R) -> Box<dyn Any + Send> {
+    Box::new(Contained::new(value))
 }
 
 fn statement(

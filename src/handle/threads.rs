@@ -105,7 +105,7 @@ impl Running {
         engine.closers.finish(result);
     }
 
-    /// Ends the readers, then the alarm, then the writer.
+    /// Ends the readers, then the writer, then the alarm: a close may have to be told while the writer ends.
     fn finish(self) -> Result<(), CloseError> {
         let Self { engine, writer, mut threads, folder } = self;
         engine.reads.close();

@@ -6,6 +6,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use super::blocking::{self, MustNotWait};
+use super::process::Process;
 use super::store::Store;
 use crate::error::WriteError;
 use crate::protocol::answer::Ticket;
@@ -20,8 +21,12 @@ pub(crate) type Extract<T> = fn(WriteOutput) -> Result<T, WriteError>;
 
 /// A write that was not sent yet. Await it, [`wait`](Self::wait) for it, or [`submit`](Self::submit) it.
 ///
-/// Nothing happens before that. Once it is admitted to the queue nothing but its deadline withdraws it:
-/// dropping the future does not.
+/// Nothing happens before that. Then it is admitted to the queue, or stands in line until there is room. Once
+/// it is admitted nothing but its [`deadline`](Self::deadline) withdraws it: dropping the future does not.
+///
+/// # Errors
+///
+/// Awaiting gives a [`WriteError`], whose [`outcome`](WriteError::outcome) says what is on disk.
 #[must_use = "a write does nothing until it is awaited, waited for or submitted"]
 pub struct Write<T> {
     store: Store,
@@ -35,9 +40,11 @@ impl<T> Write<T> {
         Self { store, command, deadline: None, extract }
     }
 
-    /// When to be answered. Default: that of the builder, which is [`AckLevel::Durable`] unless it was set.
+    /// When to be answered. Default: that of [`StoreBuilder::ack`](crate::StoreBuilder::ack), which is
+    /// [`AckLevel::Durable`] unless it was set.
     ///
-    /// A write that deletes is answered at [`AckLevel::Durable`] whatever is asked for here.
+    /// A write that deletes is answered at [`AckLevel::Durable`] whatever is asked for here. So may be others
+    /// that share a group with it: the level is the least that is waited for.
     pub fn ack(mut self, level: AckLevel) -> Self {
         if let Ok(command) = &mut self.command {
             command.level = level;
@@ -46,15 +53,37 @@ impl<T> Write<T> {
     }
 
     /// Withdraws the write if it has not been started within this time of being sent, waiting for room
-    /// included. It is answered [`WriteError::Expired`] at that moment, and is not carried out later. A
-    /// write that has started gets the answer of its group, however late. Default: no deadline.
+    /// included. It is answered [`WriteError::Expired`] at that moment, gives back its place and its bytes, and
+    /// is not carried out later. A write that has started gets the answer of its group, however late; how long
+    /// it may run is the matter of [`StoreBuilder::run_limit`](crate::StoreBuilder::run_limit). Default: no
+    /// deadline.
+    ///
+    /// No timer of an async runtime is needed: the store has a clock of its own, which a step of the wall
+    /// clock does not move.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use walwright::WriteError;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = walwright::Store::temporary().open().wait()?;
+    /// # store.execute("CREATE TABLE hit (at INTEGER)", ()).wait()?;
+    /// match store.execute("INSERT INTO hit VALUES (?1)", (7,)).deadline(Duration::from_millis(500)).wait() {
+    ///     Ok(receipt) => println!("on disk, as number {}", receipt.sequence),
+    ///     Err(WriteError::Expired) => println!("not on disk, and it never will be"),
+    ///     Err(error) => return Err(error.into()),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self
     }
 
     /// Declares memory that the write holds and that cannot be counted from outside, in bytes: what a
-    /// closure has captured on the heap. It counts against the limits of queue and group.
+    /// closure has captured on the heap. It counts against the limits of queue and group, on top of what is
+    /// counted by itself: values, SQL text that is not `'static`, the closure's own size, half a KiB.
     pub fn bytes(mut self, bytes: usize) -> Self {
         if let Ok(command) = &mut self.command {
             command.add_bytes(bytes);
@@ -64,20 +93,45 @@ impl<T> Write<T> {
 
     /// Sends the write without waiting for its answer: the future is ready once the write is admitted. It
     /// waits while the queue is full, first come first served.
+    ///
+    /// Writes are carried out in the order in which they were admitted, so one task can send many and wait for
+    /// them together. They share groups, and so syncs.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// # let store = walwright::Store::temporary().open().await?;
+    /// # store.execute("CREATE TABLE hit (at INTEGER)", ()).await?;
+    /// let mut pending = Vec::new();
+    /// for at in 0..100 {
+    ///     pending.push(store.execute("INSERT INTO hit VALUES (?1)", (at,)).submit().await?);
+    /// }
+    /// for answer in pending {
+    ///     answer.await?; // a receipt each, in the order of the loop
+    /// }
+    /// # Ok(())
+    /// # })
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The future gives what refuses a write before it is admitted: [`WriteError::InvalidValue`],
+    /// [`WriteError::TooLarge`], [`WriteError::Expired`], [`WriteError::Closed`], [`WriteError::Stopped`],
+    /// [`WriteError::Reentrant`], [`WriteError::Forked`]. Nothing is on disk after any of them.
     pub fn submit(self) -> Submit<T> {
         let extract = self.extract;
         Submit { sending: Sending::Unsent(self), extract }
     }
 
-    /// Sends the write if there is room now and nobody waits for some.
+    /// Sends the write if there is room now and nobody waits for some. Never blocks.
     ///
     /// # Errors
-    /// [`WriteError::Overloaded`] if not, and everything that refuses a write before it is queued. Nothing
-    /// is on disk after any of them.
+    /// [`WriteError::Overloaded`] if not, and everything that refuses a write before it is admitted (see
+    /// [`submit`](Self::submit)). Nothing is on disk after any of them.
     pub fn try_submit(self) -> Result<Pending<T>, WriteError> {
         let extract = self.extract;
         let entered = self.enter(Entrance::Try)?.1;
-        Ok(Pending { ticket: entered.ticket, extract })
+        Ok(Pending { ticket: entered.ticket, extract, process: Process::current() })
     }
 
     /// Sends the write and blocks the thread until it is answered.
@@ -85,7 +139,8 @@ impl<T> Write<T> {
     /// # Errors
     /// Those of awaiting it, and [`WriteError::Reentrant`] inside a store's closure or
     /// [`WriteError::WouldBlockRuntime`] on a thread that drives tasks of tokio; then it was not sent. In
-    /// `spawn_blocking` and `block_in_place` waiting is fine. Other runtimes are not noticed.
+    /// `spawn_blocking` and `block_in_place` waiting is fine. Other runtimes, and tokio's `unconstrained` tasks,
+    /// are not noticed: there it blocks the thread.
     pub fn wait(self) -> Result<T, WriteError> {
         blocking::may_wait().map_err(|reason| cannot_wait(reason, false))?;
         blocking::block_on(self.into_future())
@@ -95,7 +150,7 @@ impl<T> Write<T> {
         let engine = self.store.engine();
         // First of all: a forked child must touch no lock.
         if engine.is_forked() {
-            return Err(WriteError::Forked);
+            return Err(WriteError::Forked { admitted: false });
         }
         let command = self.command?;
         if blocking::is_engine_thread() {
@@ -143,12 +198,16 @@ pub struct Submit<T> {
     extract: Extract<T>,
 }
 
-/// A write that is admitted: it is carried out whatever becomes of this, unless its deadline passes before
-/// it starts. Await it or [`wait`](Self::wait) for its answer.
+/// A write that is admitted. Await it or [`wait`](Self::wait) for its answer.
+///
+/// It is carried out whatever becomes of this, unless its deadline passes before it starts or the store ends
+/// first. It does not keep the store open, but a store that closes answers it.
 #[must_use = "the write is admitted, but only awaiting or waiting tells what became of it"]
 pub struct Pending<T> {
     ticket: Ticket<WriteCommand>,
     extract: Extract<T>,
+    /// Where the engine's threads are that will answer.
+    process: Process,
 }
 
 /// A write between the caller and the queue.
@@ -176,9 +235,20 @@ impl<T> Sending<T> {
             *self = Self::Sent(InLine { store, entered: Some(entered) });
         }
         Ok(match self {
+            // Sent before the fork: nobody answers here.
+            Self::Sent(in_line) if in_line.store.engine().is_forked() => {
+                return Err(WriteError::Forked { admitted: true });
+            }
             Self::Sent(InLine { entered: Some(entered), .. }) => Some(&entered.ticket),
             _ => None,
         })
+    }
+
+    /// Gives the place in the line up, unless the write is admitted, and tells whether it had to.
+    fn leave(&self) -> bool {
+        let Self::Sent(InLine { store, entered: Some(entered) }) = self else { return false };
+        store.engine().writes.leave(entered.number);
+        entered.ticket.is_refused()
     }
 
     /// Takes the ticket of a write that is admitted or answered.
@@ -211,7 +281,12 @@ impl<T> Future for WriteFuture<T> {
         // Without a ticket it was polled after it was ready, which no caller may do: pending for ever.
         let extract = self.extract;
         let Some(ticket) = self.sending.ticket()? else { return Poll::Pending };
-        let result = ready!(poll_answer(ticket, context, extract));
+        let mut result = ready!(poll_answer(ticket, context, extract));
+        if let Err(WriteError::Reentrant { admitted: true }) = result
+            && self.sending.leave()
+        {
+            result = Err(WriteError::Reentrant { admitted: false });
+        }
         self.sending.finish();
         Poll::Ready(result)
     }
@@ -223,17 +298,21 @@ impl<T> Future for Submit<T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(ticket) = self.sending.ticket()? else { return Poll::Pending };
         if ticket.poll_admitted(context).is_pending() {
-            return if blocking::is_engine_thread() {
-                Poll::Ready(Err(WriteError::Reentrant { admitted: false }))
-            } else {
-                Poll::Pending
-            };
+            if !blocking::is_engine_thread() {
+                return Poll::Pending;
+            }
+            // Waiting for room here could be waiting for oneself. If it was admitted this very moment, it is
+            // as good as if it had been before.
+            if self.sending.leave() {
+                self.sending.finish();
+                return Poll::Ready(Err(WriteError::Reentrant { admitted: false }));
+            }
         }
         match self.sending.finish() {
             // Refused while it waited for room: that is the answer to the submission.
             Some(ticket) => Poll::Ready(match ticket.try_refusal() {
                 Some(refusal) => Err(refused(refusal)),
-                None => Ok(Pending { ticket, extract: self.extract }),
+                None => Ok(Pending { ticket, extract: self.extract, process: Process::current() }),
             }),
             None => Poll::Pending,
         }
@@ -244,6 +323,9 @@ impl<T> Future for Pending<T> {
     type Output = Result<T, WriteError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.process.was_forked() {
+            return Poll::Ready(Err(WriteError::Forked { admitted: true }));
+        }
         poll_answer(&self.ticket, context, self.extract)
     }
 }
@@ -255,6 +337,9 @@ impl<T> Pending<T> {
     /// Those of awaiting it, and [`WriteError::Reentrant`] or [`WriteError::WouldBlockRuntime`] where
     /// waiting is not possible: the write is carried out, only its answer is lost.
     pub fn wait(self) -> Result<T, WriteError> {
+        if self.process.was_forked() {
+            return Err(WriteError::Forked { admitted: true });
+        }
         if let Some(answer) = self.ticket.try_answer() {
             return settle(answer, self.extract);
         }
@@ -297,13 +382,11 @@ fn refused(refusal: Refusal<Reason>) -> WriteError {
         Refusal::Expired => WriteError::Expired,
         Refusal::Closed => WriteError::Closed,
         Refusal::Stopped(Reason::Failure(failure)) => WriteError::Stopped(failure),
-        Refusal::Stopped(Reason::Begin(error)) | Refusal::Begin(Reason::Begin(error)) => {
-            if error.code() == rusqlite::ffi::SQLITE_BUSY {
-                WriteError::Busy(error)
-            } else {
-                WriteError::Begin(error)
-            }
-        }
+        Refusal::Stopped(Reason::Begin(error)) | Refusal::Begin(Reason::Begin(error)) => match error.code() {
+            rusqlite::ffi::SQLITE_BUSY => WriteError::Busy(error),
+            rusqlite::ffi::SQLITE_FULL => WriteError::DiskFull(error),
+            _ => WriteError::Begin(error),
+        },
         Refusal::Begin(Reason::Failure(failure)) => WriteError::Stopped(failure),
     }
 }

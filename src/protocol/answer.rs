@@ -2,6 +2,7 @@
 
 use std::task::{Context, Poll, Waker};
 
+use super::foreign_code::guarded;
 use super::work::{Answer, Refusal, Work};
 use crate::sync::{Arc, Mutex};
 
@@ -69,7 +70,7 @@ impl<W: Work> Slot<W> {
         // Waking may run the caller's code at once: not under the lock.
         drop(state);
         if let Some(waker) = waker {
-            waker.wake();
+            let _ = guarded(|| waker.wake());
         }
     }
 }
@@ -97,6 +98,11 @@ impl<W: Work> Ticket<W> {
                 Poll::Pending
             }
         }
+    }
+
+    /// Whether the work was refused. The refusal stays.
+    pub(crate) fn is_refused(&self) -> bool {
+        matches!(self.0.0.lock().answer, Some(Answer::NotStarted(_)))
     }
 
     /// The refusal, if the work was refused.

@@ -4,7 +4,8 @@
 //! takes the whole transaction with it, the others are carried out again without it, and whatever follows
 //! in the hand runs alone, so that many such commands do not run the group many times.
 
-use super::foreign_code::{deliver, discard};
+use std::time::Instant;
+
 use super::ledger::{Sequencer, SyncLedger};
 use super::level::AckLevel;
 use super::limits::GroupLimits;
@@ -94,18 +95,7 @@ impl<S: Storage> GroupRun<S> {
         for index in self.pending() {
             self.transact(storage, &[index])?;
         }
-        let report = GroupReport {
-            commands: self.started.len(),
-            failed: self
-                .started
-                .iter()
-                .filter(|one| !matches!(one.verdict, Some(Verdict::Done { .. })))
-                .count(),
-            bytes: self.started.iter().map(|one| one.member.bytes).sum(),
-            level,
-            apply: applied.saturating_duration_since(began),
-            commit: now().saturating_duration_since(applied),
-        };
+        let report = self.report(level, began, applied);
         self.answer();
         storage.report(&report);
         if !matches!(ending, Ending::Settled) {
@@ -122,12 +112,10 @@ impl<S: Storage> GroupRun<S> {
         for Started { member, verdict, is_final } in self.started.drain(..) {
             let answer = match verdict {
                 Some(Verdict::Failed(error)) if is_final => Answer::Failed(error),
-                other => {
-                    discard(other);
-                    Answer::Unknown(reason.clone())
-                }
+                Some(Verdict::Refused(refused)) => Answer::NotStarted(Refusal::Begin(refused)),
+                _ => Answer::Unknown(reason.clone()),
             };
-            deliver(member.responder, answer, member.work);
+            member.responder.answer(answer);
         }
     }
 
@@ -154,11 +142,27 @@ impl<S: Storage> GroupRun<S> {
         storage: &mut S,
     ) -> Result<(), ReasonOf<S>> {
         while let Some(member) = queue.start_next() {
+            let (level, began) = (member.work.level(), now());
             self.started.push(Started::new(member));
             self.transact(storage, &[0])?;
+            let report = self.report(level, began, now());
             self.answer();
+            storage.report(&report);
         }
         Ok(())
+    }
+
+    /// What the started commands were, once each has its verdict.
+    fn report(&self, level: AckLevel, began: Instant, applied: Instant) -> GroupReport {
+        let failed = |one: &&Started<S::Command>| !matches!(one.verdict, Some(Verdict::Done { .. }));
+        GroupReport {
+            commands: self.started.len(),
+            failed: self.started.iter().filter(failed).count(),
+            bytes: self.started.iter().map(|one| one.member.bytes).sum(),
+            level,
+            apply: applied.saturating_duration_since(began),
+            commit: now().saturating_duration_since(applied),
+        }
     }
 
     /// One transaction over the commands at `indices`. Alone, a command always gets its verdict.
@@ -235,7 +239,7 @@ impl<S: Storage> GroupRun<S> {
 
     fn not_applied(&mut self, error: ErrorOf<S>, indices: &[usize]) -> Ending {
         if let [index] = indices {
-            discard(self.started[*index].verdict.replace(Verdict::Failed(error)));
+            self.started[*index].verdict = Some(Verdict::Failed(error));
             self.started[*index].is_final = true;
             return Ending::Settled;
         }
@@ -247,7 +251,7 @@ impl<S: Storage> GroupRun<S> {
     /// not fail again.
     fn void(&mut self, indices: impl Iterator<Item = usize>) {
         for index in indices {
-            discard(self.started[index].verdict.take());
+            self.started[index].verdict = None;
         }
     }
 
@@ -265,7 +269,7 @@ impl<S: Storage> GroupRun<S> {
                 // Not reached: every pending command was carried out alone, which gives it a verdict.
                 None => Answer::Unknown(S::Command::lost()),
             };
-            deliver(member.responder, answer, member.work);
+            member.responder.answer(answer);
         }
     }
 }

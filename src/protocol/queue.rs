@@ -13,7 +13,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use super::answer::{Responder, Ticket, slot};
-use super::foreign_code::{deliver, guarded};
+use super::foreign_code::guarded;
 use super::level::AckLevel;
 use super::limits::{GroupLimits, QueueLimits};
 use super::line::{Entry, Line, Place};
@@ -141,7 +141,7 @@ impl<W: Work> CommandQueue<W> {
         drop(state);
         self.wake(wake, wakers);
         if let Some(entry) = entry {
-            deliver(entry.responder, Answer::NotStarted(Refusal::Closed), entry.work);
+            entry.responder.answer(Answer::NotStarted(Refusal::Closed));
         }
     }
 
@@ -154,7 +154,7 @@ impl<W: Work> CommandQueue<W> {
         drop(state);
         self.wake(wake, wakers);
         if let Some(entry) = entry {
-            deliver(entry.responder, Answer::NotStarted(Refusal::Closed), entry.work);
+            entry.responder.answer(Answer::NotStarted(Refusal::Closed));
         }
     }
 
@@ -183,7 +183,7 @@ impl<W: Work> CommandQueue<W> {
             self.pause_ended.notify_all();
         }
         for entry in expired {
-            deliver(entry.responder, Answer::NotStarted(Refusal::Expired), entry.work);
+            entry.responder.answer(Answer::NotStarted(Refusal::Expired));
         }
         next
     }
@@ -394,6 +394,6 @@ impl<W: Work> QueueState<W> {
 
 fn refuse<W: Work>(entries: Vec<Entry<W>>, refusal: &Refusal<W::Reason>) {
     for entry in entries {
-        deliver(entry.responder, Answer::NotStarted(refusal.clone()), entry.work);
+        entry.responder.answer(Answer::NotStarted(refusal.clone()));
     }
 }

@@ -6,6 +6,7 @@
 #![allow(clippy::panic)]
 
 use std::collections::HashMap;
+use std::io::Write as _;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -347,15 +348,16 @@ fn run_round(seed: u64) {
             2 => round.queue.stop("stopped"),
             _ => {}
         }
-        for sender in senders {
-            if let Err(panic) = sender.join() {
-                resume_unwind(panic);
-            }
-        }
+        let failures: Vec<_> = senders.into_iter().filter_map(|sender| sender.join().err()).collect();
+        // Also after a failure: the others end only then.
         round.queue.close();
-        assert!(writer.join().is_ok(), "the writer's loop let a panic through");
+        let writer = writer.join();
         round.alarm.finish();
         assert!(clock.join().is_ok());
+        if let Some(panic) = failures.into_iter().next() {
+            resume_unwind(panic);
+        }
+        assert!(writer.is_ok(), "the writer's loop let a panic through");
         let depth = round.queue.depth();
         assert_eq!((depth.commands, depth.bytes, depth.waiting), (0, 0, 0));
     });
@@ -412,12 +414,11 @@ fn run_shared_round(seed: u64) {
             thread::sleep(Duration::from_micros(dice.below(300)));
             queue.close();
         }
-        for sender in senders {
-            if let Err(panic) = sender.join() {
-                resume_unwind(panic);
-            }
-        }
+        let failures: Vec<_> = senders.into_iter().filter_map(|sender| sender.join().err()).collect();
         queue.close();
+        if let Some(panic) = failures.into_iter().next() {
+            resume_unwind(panic);
+        }
     });
 }
 
@@ -449,7 +450,9 @@ fn stress(name: &str, round: fn(u64)) {
             Ok(count) => rounds = count,
             Err(mpsc::RecvTimeoutError::Disconnected) => break,
             Err(mpsc::RecvTimeoutError::Timeout) => {
-                eprintln!("{name}: hangs in round {} from seed {seed}", rounds + 1);
+                // Not by a macro: the test harness would keep what they print, and lose it.
+                let message = format!("{name}: hangs in round {} from seed {seed}\n", rounds + 1);
+                let _ = std::io::stderr().write_all(message.as_bytes());
                 std::process::abort();
             }
         }

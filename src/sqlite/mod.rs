@@ -2,6 +2,7 @@
 
 pub(crate) mod engine_statement;
 pub(crate) mod files;
+pub(crate) mod memory_statistics;
 pub(crate) mod patience;
 pub(crate) mod plan;
 pub(crate) mod reader;

@@ -126,12 +126,16 @@ fn nothing_that_ships_panics_or_prints() {
 
 #[test]
 fn the_readme_shows_the_commands_that_are_there() {
-    let (readme, check) = ("cargo run --release --example forward_gateway\ncargo test --workspace", "");
-    let good =
-        "cargo test --workspace --locked\ncargo run --release --locked --example forward_gateway -- -x";
-    assert_eq!(rules::readme_tells_the_truth(readme, check, |_| true).len(), 2, "nothing is run");
-    assert_eq!(rules::readme_tells_the_truth("", good, |_| true).len(), 2, "nothing is shown");
-    assert_eq!(rules::readme_tells_the_truth(readme, good, |_| false).len(), 1, "the example is missing");
+    let readme = "cargo run --release --example forward_gateway\n\
+                  cargo run --release --example power_loss\n\
+                  cargo test --workspace";
+    let good = "cargo test --workspace --locked\n\
+                cargo run --release --locked --example forward_gateway -- -x\n\
+                cargo run --release --locked --example power_loss -- -x";
+    let check = "";
+    assert_eq!(rules::readme_tells_the_truth(readme, check, |_| true).len(), 3, "nothing is run");
+    assert_eq!(rules::readme_tells_the_truth("", good, |_| true).len(), 3, "nothing is shown");
+    assert_eq!(rules::readme_tells_the_truth(readme, good, |_| false).len(), 2, "the examples are missing");
     assert_eq!(rules::readme_tells_the_truth(readme, good, |_| true), Findings::new());
 
     let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();

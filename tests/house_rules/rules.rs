@@ -9,6 +9,8 @@ pub type Findings = Vec<String>;
 const UNSAFE_FILES: &[&str] = &[
     // Prepares and runs the engine's own statements outside of rusqlite's statement cache.
     "src/sqlite/engine_statement.rs",
+    // A setting of the whole process, which SQLite offers in C only.
+    "src/sqlite/memory_statistics.rs",
     // A connection moves to the reader's thread together with the statements on it.
     "src/sqlite/reader/reader.rs",
     // Ends the statements that a closure forgot.
@@ -127,6 +129,7 @@ pub fn nothing_shipped_panics_or_prints(source: &Source) -> Findings {
 /// The commands that the README promises, as `(what the README shows, the example that it names)`.
 const COMMANDS: &[(&str, Option<&str>)] = &[
     ("cargo run --release --example forward_gateway", Some("forward_gateway")),
+    ("cargo run --release --example power_loss", Some("power_loss")),
     ("cargo test --workspace", None),
 ];
 

@@ -4,7 +4,7 @@ use crate::bench::{Bench, groups_of, hurried_groups_of, join, over};
 use crate::command::Write;
 use crate::explore::{Exploration, explore};
 use crate::judge::Outcome;
-use crate::model_storage::{Fault, Line, Step};
+use crate::model_storage::{Fault, Line, Step, assert_struck};
 use crate::protocol::work::Refusal;
 
 /// Two senders race with the close. What was accepted and admitted is carried out; who still waited for room
@@ -71,6 +71,7 @@ fn close_leaves_nothing_admitted_behind() {
             bench.judge.adjourn();
         });
     }
+    assert_struck(&[(Step::Upkeep, Fault::Stalled), (Step::Upkeep, Fault::Impatient)]);
     exploration.finish();
 }
 
@@ -201,6 +202,7 @@ fn a_stalled_writer_sleeps_while_it_closes() {
             bench.judge.adjourn();
         });
     }
+    assert_struck(&[(Step::Upkeep, Fault::StalledForLong)]);
     exploration.finish();
 }
 
@@ -233,5 +235,6 @@ fn the_last_deadline_ends_a_stalled_writer_that_closes() {
             bench.judge.adjourn();
         });
     }
+    assert_struck(&[(Step::Upkeep, Fault::StalledForLong)]);
     exploration.finish();
 }

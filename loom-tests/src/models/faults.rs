@@ -138,7 +138,7 @@ fn a_culprit_in_the_group_changes_nobody_elses_answer() {
 fn survivors_of_a_lost_transaction_are_answered_when_their_second_run_fails() {
     let mut exploration =
         Exploration::new("survivors_of_a_lost_transaction_are_answered_when_their_second_run_fails");
-    for (step, nth, fault) in [
+    let faults = [
         (Step::Begin, 1, Fault::Fatal),
         (Step::Apply, 2, Fault::Panic),
         (Step::Apply, 3, Fault::Panic),
@@ -149,7 +149,8 @@ fn survivors_of_a_lost_transaction_are_answered_when_their_second_run_fails() {
         (Step::Begin, 2, Fault::Fatal),
         (Step::Commit, 1, Fault::Fatal),
         (Step::Sync, 1, Fault::Fatal),
-    ] {
+    ];
+    for (step, nth, fault) in faults {
         exploration.case(&format!("{fault:?} at {step:?} {nth}"), move || {
             let bench = Bench::new(3);
             let script: [Line; 1] = [(step, nth, fault)];
@@ -168,6 +169,7 @@ fn survivors_of_a_lost_transaction_are_answered_when_their_second_run_fails() {
             bench.judge.adjourn();
         });
     }
+    assert_struck(&faults.map(|(step, _, fault)| (step, fault)));
     exploration.finish();
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::bench::{Bench, groups_of, join, over};
 use crate::command::{Receipt, Write};
 use crate::explore::{Exploration, explore};
-use crate::model_storage::{Fault, Step};
+use crate::model_storage::{Fault, Step, assert_struck};
 use crate::parker::{block_on, poll_elsewhere};
 use crate::protocol::answer::slot;
 use crate::protocol::limits::QueueLimits;
@@ -202,5 +202,6 @@ fn a_command_reaches_a_writer_whose_patience_ends() {
             bench.close(writer);
         });
     }
+    assert_struck(&[(Step::Upkeep, Fault::Impatient), (Step::Upkeep, Fault::Stalled)]);
     exploration.finish();
 }

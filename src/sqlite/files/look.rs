@@ -44,6 +44,11 @@ pub(crate) fn look(plan: &OpenPlan, path: &Path, patience: &Patience) -> Result<
             _ => Ok(Finding::Nothing),
         };
     }
+    if length(path).map_err(io)? == Some(1) {
+        // SQLite takes a single byte for an empty file, and would write over it.
+        let source = rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_NOTADB), None);
+        return Err(OpenError::NotADatabase { path: path.to_path_buf(), source: source.into() });
+    }
     let connection = connect(plan, path).map_err(|e| OpenError::from_sqlite(path, DOING, e))?;
     patience.lend(&connection).map_err(|e| OpenError::from_sqlite(path, DOING, e))?;
     let facts = patience.wait_for(path, DOING, || match facts(&connection) {

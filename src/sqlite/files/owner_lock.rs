@@ -114,7 +114,8 @@ impl OwnerLock {
         Ok(())
     }
 
-    /// Forgets the database file, which is about to be removed: its inode may be another file's soon.
+    /// Forgets the database file, which is about to be removed or let go of: its inode may be another file's
+    /// soon. The lock file still keeps other stores from its name.
     pub(crate) fn uncover(&self) {
         let mut registry = REGISTRY.lock();
         for entry in registry.iter_mut().filter(|e| e.id == self.id && e.process == self.process) {

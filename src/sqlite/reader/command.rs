@@ -29,6 +29,16 @@ pub(crate) enum ReadTask {
     Query { sql: Cow<'static, str>, params: Params },
 }
 
+impl ReadTask {
+    /// The size of the largest value that is sent along.
+    pub(crate) fn largest_value(&self) -> usize {
+        match self {
+            Self::Closure(_) => 0,
+            Self::Query { params, .. } => params.largest_value(),
+        }
+    }
+}
+
 /// A closure that reads; what it returns is passed on as it is.
 pub(crate) type ReadClosure = Box<dyn FnOnce(&Db<'_>) -> Result<Box<dyn Any + Send>, ClosureError> + Send>;
 

@@ -11,7 +11,7 @@ use super::connect::open_reader;
 use super::roster::ReadSeat;
 use crate::board::Board;
 use crate::error::{ClosureError, OpenError, ReadError, SqliteError};
-use crate::protocol::foreign_code::{discard, guarded};
+use crate::protocol::foreign_code::guarded;
 use crate::protocol::queue::CommandQueue;
 use crate::protocol::work::Answer;
 use crate::sqlite::engine_statement::EngineStatement;
@@ -87,8 +87,7 @@ impl Reader {
                 Ok(output) => Answer::Done(output),
                 Err(error) => Answer::Failed(error),
             };
-            // A waker is code of the caller, and so is a result that nobody waits for any more.
-            let _ = guarded(|| member.responder.answer(answer));
+            member.responder.answer(answer);
         }
     }
 
@@ -107,10 +106,7 @@ impl Reader {
         self.seat.end();
         match stopped {
             // Whatever the closure made of it: its caller hears why it was ended.
-            Some(reason) => {
-                discard(result);
-                Err(self.stopped(reason))
-            }
+            Some(reason) => Err(self.stopped(reason)),
             None => result,
         }
     }

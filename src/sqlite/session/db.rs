@@ -5,7 +5,7 @@ use super::session::Session;
 use super::statement::Statement;
 use crate::error::ClosureError;
 
-/// The snapshot of a read closure: every query sees the same state of the database.
+/// The snapshot of a read closure: every query sees the same state of the database, fixed at the first of them.
 ///
 /// Parameters are anything that implements [`rusqlite::Params`]. The connection cannot write. A closure
 /// cannot begin or end transactions, attach, create temporary objects or change settings: those fail with

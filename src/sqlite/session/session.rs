@@ -121,10 +121,6 @@ impl<'c> Session<'c> {
         self.check()?;
         let text = sql.trim();
         refuse_nul(text)?;
-        // Inside a transaction SQLite would only say that it cannot.
-        if text.get(..6).is_some_and(|word| word.eq_ignore_ascii_case("VACUUM")) {
-            return Err(Failure::NotAllowed(NotAllowed { what: "VACUUM".to_owned() }));
-        }
         self.clear_notes();
         let prepared = if text.len() <= LONGEST_CACHED_TEXT {
             self.connection.prepare_cached(text).map(Prepared::Cached)
@@ -244,6 +240,14 @@ impl<'c> Session<'c> {
     pub(super) fn failure(&self, error: rusqlite::Error) -> Failure {
         if let Some(what) = self.state.guard.take_denied() {
             return Failure::NotAllowed(NotAllowed { what });
+        }
+        // The one thing that SQLite itself refuses in a transaction without asking the authorizer.
+        if matches!(&error, rusqlite::Error::SqliteFailure(_, Some(text)) if text.starts_with("cannot VACUUM"))
+        {
+            return Failure::NotAllowed(NotAllowed { what: "VACUUM".to_owned() });
+        }
+        if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseCorrupt) {
+            self.state.note_damage();
         }
         match (error.sqlite_error_code(), self.state.stop.fired()) {
             (Some(rusqlite::ErrorCode::OperationInterrupted), Some(reason)) => Failure::Stopped(reason),

@@ -31,6 +31,8 @@ pub struct SessionState {
     held: Cell<usize>,
     /// Users' SQL changed the schema, and it is not known whether that was rolled back.
     schema_unsure: Cell<bool>,
+    /// Users' SQL met a damaged page.
+    met_damage: Cell<bool>,
 }
 
 impl SessionState {
@@ -47,12 +49,24 @@ impl SessionState {
             handles: RefCell::default(),
             held: Cell::new(0),
             schema_unsure: Cell::new(false),
+            met_damage: Cell::new(false),
         })
     }
 
     /// The stop check of the connection. Clone it to give orders from other threads.
     pub fn stop_check(&self) -> &StopCheck {
         &self.stop
+    }
+
+    /// Whether users' SQL has met a damaged page since this was last asked, whatever was made of the error.
+    ///
+    /// SQLite then refuses all that follows in the same transaction, and its COMMIT: it has to be rolled back.
+    pub fn take_met_damage(&self) -> bool {
+        self.met_damage.take()
+    }
+
+    pub(super) fn note_damage(&self) {
+        self.met_damage.set(true);
     }
 
     /// Looks whether the schema is the one that was read last. The writer calls it once in each

@@ -59,7 +59,7 @@ impl<'s> Tx<'s> {
     }
 
     /// Runs the statements in `sql` one after the other, without parameters, and drops their rows. Stops at
-    /// the first that fails.
+    /// the first that fails; those before it stay done unless the closure returns an error.
     pub fn execute_batch(&self, sql: &str) -> Result<(), ClosureError> {
         self.session.execute_batch(sql).map_err(Failure::into_closure)
     }

@@ -5,10 +5,11 @@
 
 use std::time::Duration;
 
-/// Frames after which an idle writer copies the log although the soft limit is not reached.
-const WORTH_COPYING_WHEN_IDLE: u64 = 32;
+/// An idle writer copies the log although the soft limit is not reached, once it has this part of it.
+/// Copying less often would be no loss for reads, and a write that comes meanwhile waits for the copying.
+const PART_WORTH_COPYING_WHEN_IDLE: u64 = 4;
 /// How long the queue must be empty before the writer uses the time.
-const QUIET: Duration = Duration::from_millis(50);
+const QUIET: Duration = Duration::from_millis(100);
 /// Pause between two looks while readers keep the log from being emptied.
 const RETRY: Duration = Duration::from_millis(250);
 /// Pause between two looks while writes are held back.
@@ -52,7 +53,7 @@ impl CheckpointPolicy {
             CheckpointAction::Force
         } else if idle && self.is_large() {
             CheckpointAction::Truncate
-        } else if frames >= self.next_try || (idle && frames >= WORTH_COPYING_WHEN_IDLE) {
+        } else if frames >= self.next_try || (idle && self.is_worth_copying(frames)) {
             CheckpointAction::Copy
         } else {
             CheckpointAction::None
@@ -70,18 +71,17 @@ impl CheckpointPolicy {
 
     /// How long to wait for commands before the next upkeep; `None`: for ever.
     pub(super) fn patience(&self, frames: u64) -> Option<Duration> {
-        if self.pinned && frames > 0 {
-            Some(RETRY)
-        } else if frames >= WORTH_COPYING_WHEN_IDLE || self.is_large() {
-            Some(QUIET)
-        } else {
-            None
-        }
+        let wanted = self.is_worth_copying(frames) || self.is_large();
+        wanted.then_some(if self.pinned { RETRY } else { QUIET })
     }
 
     /// How long writes are held back now, if they are.
     pub(super) fn stall(&self, frames: u64) -> Option<Duration> {
         (frames >= self.hard_frames).then_some(STALL)
+    }
+
+    fn is_worth_copying(&self, frames: u64) -> bool {
+        frames > 0 && frames >= self.soft_frames / PART_WORTH_COPYING_WHEN_IDLE
     }
 
     /// Whether the file has grown so long that cutting it is worth writing a new one.

@@ -44,12 +44,13 @@ pub(crate) struct StatementCall {
 }
 
 impl StatementCall {
-    fn bytes(&self) -> usize {
+    /// What it holds beside itself.
+    fn heap_bytes(&self) -> usize {
         let text = match &self.sql {
             Cow::Borrowed(_) => 0,
-            Cow::Owned(text) => text.len(),
+            Cow::Owned(text) => text.capacity(),
         };
-        size_of::<Self>() + text + self.params.bytes()
+        text + self.params.bytes()
     }
 }
 
@@ -69,8 +70,12 @@ pub(crate) enum WriteValue {
 impl WriteCommand {
     pub(crate) fn new(task: WriteTask, level: AckLevel) -> Self {
         let data = match &task {
-            WriteTask::Statement(call) => call.bytes(),
-            WriteTask::Batch(calls) => calls.iter().map(StatementCall::bytes).sum(),
+            WriteTask::Statement(call) => size_of::<StatementCall>() + call.heap_bytes(),
+            // By capacity: a vector that has grown has room to spare.
+            WriteTask::Batch(calls) => {
+                let heap: usize = calls.iter().map(StatementCall::heap_bytes).sum();
+                calls.capacity() * size_of::<StatementCall>() + heap
+            }
             WriteTask::Closure(closure) => size_of_val(&**closure),
             WriteTask::Flush => 0,
         };

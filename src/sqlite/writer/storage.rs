@@ -27,6 +27,8 @@ use crate::sync::Arc;
 const LOOK_AFTER_FILE: Duration = Duration::from_secs(1);
 /// A group that takes longer is worth a warning.
 const SLOW_GROUP: Duration = Duration::from_secs(1);
+/// Between two reports of reads that cannot be ended.
+const REPORT_STUCK_READS: Duration = Duration::from_secs(10);
 /// How long a forced checkpoint waits for readers.
 const FORCED_WAIT: Duration = Duration::from_millis(20);
 
@@ -40,6 +42,7 @@ pub(super) struct SqliteStorage {
     pub(super) identity: FileIdentity,
     pub(super) busy_budget: Duration,
     pub(super) least_read_age: Duration,
+    pub(super) greatest_read_age: Duration,
     pub(super) degraded: bool,
     /// What `PRAGMA synchronous` is set to; `None` if that is not known.
     pub(super) level: Option<AckLevel>,
@@ -48,8 +51,17 @@ pub(super) struct SqliteStorage {
     /// `PRAGMA data_version` as of the last look; it changes when another connection writes.
     pub(super) data_version: i64,
     pub(super) copied_frames: u64,
+    /// The last checkpoint found no room for the database file to grow.
+    pub(super) disk_full: Option<Arc<SqliteError>>,
+    /// Rows changed by the present group.
     pub(super) rows: u64,
+    /// The sequence of the last command that was applied, committed or not.
+    pub(super) last_sequence: u64,
+    /// Reads that hold the log for longer than they may, and cannot be ended, were last reported then.
+    pub(super) reported_pinned: Option<Instant>,
     pub(super) span: Option<EnteredSpan>,
+    /// Writes are being held back.
+    pub(super) stalled: bool,
 }
 
 impl SqliteStorage {
@@ -71,18 +83,18 @@ impl SqliteStorage {
         Ok(())
     }
 
-    /// Notices, at most once a second, that the file is not the one that its path names any more.
+    /// Looks, at most once a second, whether the file is still the one that its path names.
     fn look_after_file(&mut self) -> Result<(), Reason> {
         let now = Instant::now();
         if now < self.next_look {
             return Ok(());
         }
         self.next_look = now + LOOK_AFTER_FILE;
-        self.look_after_file_now()
+        self.check_file()
     }
 
-    /// The same, whenever the last look was.
-    pub(super) fn look_after_file_now(&self) -> Result<(), Reason> {
+    /// Notices that the file is not the one that its path names any more.
+    pub(super) fn check_file(&self) -> Result<(), Reason> {
         if wal_log::has_moved(self.connection()) || self.identity.moved() {
             return Err(self.failure(StoreFailure::FileMoved { path: self.path.clone() }));
         }
@@ -137,9 +149,13 @@ impl SqliteStorage {
             Ok(progress) => {
                 self.log.set_frames(progress.frames);
                 self.copied_frames = progress.copied;
+                self.disk_full = None;
                 self.checkpoints.finished(action, progress.frames, progress.pinned);
                 self.engine.board.checkpoints.add(1);
                 self.show_log();
+                if progress.pinned {
+                    self.report_stuck_reads();
+                }
                 tracing::debug!(
                     mode, frames = progress.frames, copied = progress.copied, pinned = progress.pinned,
                     time = ?began.elapsed(), "checkpoint"
@@ -149,10 +165,40 @@ impl SqliteStorage {
             Err(error) if is_passing(error.code()) => {
                 tracing::warn!(%error, "a checkpoint could not be made; it is tried again");
                 self.checkpoints.finished(action, self.log.frames(), true);
+                self.disk_full = (error.code() == ffi::SQLITE_FULL).then(|| Arc::new(error));
                 Ok(())
             }
-            // The sync of a checkpoint covers frames that later acknowledgements count on.
-            Err(source) => Err(self.failure(StoreFailure::Sync { path: self.path.clone(), source })),
+            Err(source) => Err(self.failure(StoreFailure::Checkpoint { path: self.path.clone(), source })),
+        }
+    }
+
+    /// A closure that holds its rows and runs no SQL cannot be ended: then somebody should hear of it.
+    fn report_stuck_reads(&mut self) {
+        let Some(age) = self.engine.roster.oldest_snapshot() else { return };
+        let recently = self.reported_pinned.is_some_and(|at| at.elapsed() < REPORT_STUCK_READS);
+        if age > self.greatest_read_age && !recently {
+            self.reported_pinned = Some(Instant::now());
+            tracing::warn!(?age, "a read that cannot be ended keeps the write-ahead log from starting over");
+        }
+    }
+
+    /// Why nothing may be written now, if the log is at its hard limit because the disk is full.
+    ///
+    /// Readers that hold the log end some time, and writes wait for that. Room on the disk may never come:
+    /// callers are told. Every group tries again.
+    fn refused_for_room(&self) -> Option<Arc<SqliteError>> {
+        self.checkpoints.stall(self.log.frames()).and(self.disk_full.clone())
+    }
+
+    /// Tells once, when it begins, that writes are held back, and what by.
+    fn report_stall(&mut self) {
+        self.engine.board.stalls.add(1);
+        if !std::mem::replace(&mut self.stalled, true) {
+            tracing::warn!(
+                path = %self.path.display(), wal_bytes = self.log.bytes_of(self.log.frames()),
+                oldest_read = ?self.engine.roster.oldest_snapshot(),
+                "writes wait: the log is at its hard limit and a reader, here or in another program, keeps it"
+            );
         }
     }
 
@@ -191,6 +237,13 @@ impl Storage for SqliteStorage {
 
     fn begin(&mut self, level: AckLevel) -> Result<(), Interruption<Reason>> {
         self.look_after_file().map_err(Interruption::Fatal)?;
+        if self.refused_for_room().is_some() {
+            // There may be room by now: the last try can be as old as the writer was idle.
+            self.checkpoint(CheckpointAction::Force).map_err(Interruption::Fatal)?;
+            if let Some(error) = self.refused_for_room() {
+                return Err(Interruption::Refused(Reason::Begin(error)));
+            }
+        }
         let begun = self
             .set_level(level)
             .and_then(|()| self.transaction.begin())
@@ -230,7 +283,7 @@ impl Storage for SqliteStorage {
         board.write_started.clear();
         if let Applied::Done { output, .. } = &applied {
             self.rows += output.receipt.rows_changed;
-            board.last_sequence.set(sequence);
+            self.last_sequence = sequence;
         }
         applied
     }
@@ -241,6 +294,7 @@ impl Storage for SqliteStorage {
         match result {
             // In the degraded mode there is no log, and every commit is durable.
             Ok(()) => {
+                self.engine.board.last_sequence.set(self.last_sequence);
                 Ok(Committed { wrote: wrote || self.degraded, foreign: std::mem::take(&mut self.foreign) })
             }
             Err(source) => {
@@ -287,10 +341,13 @@ impl Storage for SqliteStorage {
         if action != CheckpointAction::None {
             self.checkpoint(action)?;
         }
-        if let Some(time) = self.checkpoints.stall(self.log.frames()) {
-            self.engine.board.stalls.add(1);
+        if let Some(time) = self.checkpoints.stall(self.log.frames())
+            && self.disk_full.is_none()
+        {
+            self.report_stall();
             return Ok(Readiness::Stalled(time));
         }
+        self.stalled = false;
         Ok(Readiness::Ready { patience: self.checkpoints.patience(self.log.frames()) })
     }
 

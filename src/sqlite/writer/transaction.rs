@@ -11,7 +11,7 @@ use super::wal_log::has_open_foreign_keys;
 use crate::board::Board;
 use crate::error::{ClosureError, SqliteError, WriteError};
 use crate::handle::Receipt;
-use crate::protocol::foreign_code::{discard, guarded};
+use crate::protocol::foreign_code::guarded;
 use crate::protocol::storage::Applied;
 use crate::sqlite::engine_statement::EngineStatement;
 use crate::sqlite::session::{
@@ -128,25 +128,40 @@ impl Transaction {
         sequence: u64,
         board: &Board,
     ) -> Applied<WriteCommand> {
-        let (result, deletes) = match task {
+        let (mut result, deletes) = match task {
             WriteTask::Statement(call) => self.isolated(|isolation| self.call(call, isolation, board)),
             WriteTask::Batch(calls) => self.isolated(|isolation| self.batch(calls, isolation, board)),
             WriteTask::Closure(closure) => self.isolated(|isolation| self.closure(closure, isolation, board)),
             WriteTask::Flush => (Ok(Done { rows_changed: 0, value: WriteValue::None }), false),
         };
+        if self.state.take_met_damage() {
+            result = self.give_up_after_damage(result);
+        }
         let result = result.map(|done| WriteOutput {
             receipt: Receipt { sequence, rows_changed: done.rows_changed },
             value: done.value,
         });
         match result {
-            Ok(output) if self.connection.is_autocommit() => {
-                discard(output);
+            Ok(_) if self.connection.is_autocommit() => {
                 Applied::Lost(WriteError::Closure(TransactionEnded.into()))
             }
             Err(error) if self.connection.is_autocommit() => Applied::Lost(error),
             Ok(output) => Applied::Done { output, deletes },
             Err(error) => Applied::Failed(error),
         }
+    }
+
+    /// SQLite lets nothing be written or committed any more in a transaction that met a damaged page. So that
+    /// the others of the group do not suffer for it, the whole transaction goes: they are carried out again.
+    fn give_up_after_damage(&mut self, result: Result<Done, WriteError>) -> Result<Done, WriteError> {
+        if let Err(error) = self.abandon() {
+            tracing::error!(%error, "a transaction could not be rolled back");
+        }
+        // A closure may have taken no notice: what it did is undone all the same.
+        result.and_then(|_| {
+            let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+            Err(WriteError::Corrupt(rusqlite::Error::SqliteFailure(error, None).into()))
+        })
     }
 
     fn call(
@@ -232,11 +247,11 @@ impl Transaction {
         };
         // Before any statement of the engine's own, which must not be stopped.
         if let Some(reason) = stop.disarm() {
-            discard(std::mem::replace(&mut result, Err(self.stopped(reason))));
+            result = Err(self.stopped(reason));
         }
         if savepoint && !self.connection.is_autocommit() {
             if result.is_ok() && has_open_foreign_keys(&self.connection) {
-                discard(std::mem::replace(&mut result, Err(open_foreign_key())));
+                result = Err(open_foreign_key());
             }
             let ended = match &result {
                 Ok(_) => self.release.run().map(drop),
@@ -246,9 +261,7 @@ impl Transaction {
                 // Without its savepoint the command can only be undone together with the whole group.
                 let _ = self.rollback.run();
                 self.stuck.set(!self.connection.is_autocommit());
-                if result.is_ok() {
-                    discard(std::mem::replace(&mut result, Err(error.into())));
-                }
+                result = result.and(Err(error.into()));
             }
         }
         (result, deletes)

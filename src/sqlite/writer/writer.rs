@@ -40,6 +40,8 @@ pub(crate) struct WriterLimits {
     pub(crate) wal: WalLimits,
     /// A read is granted this age also when it keeps the log from shrinking.
     pub(crate) least_read_age: Duration,
+    /// A read that is older and still there cannot be ended.
+    pub(crate) greatest_read_age: Duration,
 }
 
 /// The writer, on its own thread.
@@ -83,16 +85,21 @@ impl Writer {
             engine,
             path: opened.path,
             identity: opened.identity,
-            busy_budget: plan.busy_budget,
+            busy_budget: settings.busy_timeout,
             least_read_age: limits.least_read_age,
+            greatest_read_age: limits.greatest_read_age,
             degraded: opened.degraded,
             level: None,
             next_look: Instant::now(),
             foreign: false,
             data_version,
             copied_frames: 0,
+            disk_full: None,
             rows: 0,
+            last_sequence: 0,
+            reported_pinned: None,
             span: None,
+            stalled: false,
         };
         Ok((Self { storage, limits, sequences: opened.sequences, lock: opened.lock }, settings))
     }
@@ -110,8 +117,11 @@ impl Writer {
     /// is copied: the next open settles what is on disk.
     pub(crate) fn close(self) -> Result<(), CloseError> {
         let Self { storage, lock, .. } = self;
-        // The last commands may be younger than the last look at the file. The board keeps what is found.
-        let _ = storage.look_after_file_now();
+        // Writes since the last look may have gone to a file without a name, and a log in the place of ours is
+        // not ours to delete.
+        if storage.engine.board.failure().is_none() && storage.check_file().is_err() {
+            tracing::error!(path = %storage.path.display(), "the database was deleted or replaced");
+        }
         let failure = storage.engine.board.failure();
         let degraded = storage.degraded;
         let connection = storage.transaction.into_connection();
@@ -123,6 +133,9 @@ impl Writer {
                 let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
             }
         }
+        // If its name is gone already, the file ends with this connection, and its inode may be another's
+        // before the lock is given up.
+        lock.uncover();
         if let Err((connection, error)) = connection.close() {
             tracing::warn!(%error, "statements were left on the connection; it is closed with the process");
             drop(connection);

@@ -2,23 +2,31 @@
 //!
 //! - [`vfs`]: a SQLite VFS that counts, delays, holds, fails and records I/O, and that can say what
 //!   a power cut would have left on the disk.
+//! - [`explorer`]: the disks that power cuts may leave, chosen from a recording.
 //! - [`probe`]: a look at a database file from outside the engine.
 //! - [`disk`]: which filesystem a path is on, and how long a sync takes there.
 //! - [`gate`], [`watchdog()`]: tests that wait for an event instead of sleeping, and never hang.
+//! - [`rng`]: seeded numbers.
 //! - [`scratch`]: a temporary directory on a real filesystem.
 //!
 //! Everything here is for tests: broken preconditions panic.
 #![warn(missing_docs)]
 
 pub mod disk;
+pub mod explorer;
+mod fingerprint;
 pub mod gate;
 pub mod probe;
+pub mod rng;
 pub mod scratch;
 pub mod vfs;
 mod watchdog;
 
+pub use explorer::Explorer;
+pub use fingerprint::fingerprint;
 pub use gate::Gate;
 pub use probe::Probe;
+pub use rng::Rng;
 pub use scratch::Scratch;
 pub use vfs::FaultVfs;
 pub use watchdog::watchdog;

@@ -7,6 +7,14 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub(super) u64);
 
+#[cfg(test)]
+impl FileId {
+    /// A file of a trace that a test writes down by hand.
+    pub(crate) const fn for_tests(number: u64) -> Self {
+        Self(number)
+    }
+}
+
 /// One step of a recording.
 ///
 /// [`Disk::apply`](super::Disk::apply) says what each of them does to the disk.

@@ -1,0 +1,182 @@
+//! C23. Most commits were fast and some took hundreds of milliseconds: the checkpoint ran inside the commit
+//! of whoever crossed the threshold, and under load the backlog grew without end (chatmail/core#7121).
+//!
+//! Must hold: checkpoints are the engine's work between groups, after the acknowledgements; past a ceiling
+//! writes wait instead of the log growing; readers never do.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::thread;
+
+use walwright::Store;
+use walwright_test_support::vfs::FileKind;
+use walwright_test_support::{FaultVfs, Gate, Probe, Scratch, watchdog};
+
+use crate::support_read::{KIB, LIMIT, MIB, beside, eventually, length, number};
+
+const SOFT: u64 = 256 * KIB;
+
+fn insert(store: &Store) -> walwright::Write<walwright::Receipt> {
+    store.execute("INSERT INTO t (data) VALUES (?1)", (vec![1_u8; 16 * KIB as usize],))
+}
+
+#[test]
+fn c23_who_crosses_the_limit_is_answered_before_the_checkpoint() {
+    watchdog(LIMIT, || {
+        let scratch = Scratch::new();
+        let vfs = FaultVfs::unique("c23");
+        let builder = Store::builder(scratch.join("a.db")).vfs(vfs.name()).wal_limits(SOFT, 64 * MIB);
+        let store = builder.group(64, MIB as usize, LIMIT).open().wait().unwrap();
+        store.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, data BLOB)", ()).wait().unwrap();
+        let before = store.stats().checkpoints;
+        // From here on no checkpoint can end: the sync of the database file is held.
+        let hold = vfs.hold_syncs(FileKind::Database);
+        // In one group, so that the log is past its limit when the group ends and not before.
+        let gate = Gate::new();
+        let first = store.write({
+            let gate = gate.clone();
+            move |_| {
+                gate.wait();
+                Ok(())
+            }
+        });
+        let first = first.try_submit().unwrap();
+        gate.wait_until_entered();
+        let crossing: Vec<_> = (0..40).map(|_| insert(&store).try_submit().unwrap()).collect();
+        gate.open();
+        first.wait().unwrap();
+        for write in crossing {
+            write.wait().expect("answered although no checkpoint can end");
+        }
+        hold.wait_until_blocked(1);
+        assert_eq!(store.stats().checkpoints, before, "the checkpoint is in progress");
+        // Readers are not in its way, nor it in theirs.
+        assert_eq!(number(&store, "SELECT count(*) FROM t"), 40);
+        // Who comes now waits for it, and is answered after it.
+        let late = insert(&store).try_submit().unwrap();
+        assert_eq!(store.stats().queued_commands, 1);
+        hold.release();
+        late.wait().unwrap();
+        assert!(store.stats().checkpoints > before);
+    });
+}
+
+#[test]
+fn c23_a_commit_never_writes_to_the_database_file() {
+    watchdog(LIMIT, || {
+        let scratch = Scratch::new();
+        let vfs = FaultVfs::unique("c23");
+        // Far away limits: SQLite's own 1,000 pages must not count either.
+        let builder = Store::builder(scratch.join("a.db")).vfs(vfs.name()).wal_limits(512 * MIB, 1024 * MIB);
+        let store = builder.group(64, MIB as usize, LIMIT).open().wait().unwrap();
+        store.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, data BLOB)", ()).wait().unwrap();
+        let gate = Gate::new();
+        let first = store.write({
+            let gate = gate.clone();
+            move |_| {
+                gate.wait();
+                Ok(())
+            }
+        });
+        let first = first.try_submit().unwrap();
+        gate.wait_until_entered();
+        let before = (vfs.counts(FileKind::Database), store.stats());
+        // Always work in the queue: no quiet moment in which the writer would use its time.
+        let writes: Vec<_> = (0..1000).map(|_| insert(&store).try_submit().unwrap()).collect();
+        let last = store.write({
+            let vfs_after = move || vfs.counts(FileKind::Database);
+            move |_| Ok(vfs_after())
+        });
+        let last = last.try_submit().unwrap();
+        gate.open();
+        first.wait().unwrap();
+        for write in writes {
+            write.wait().unwrap();
+        }
+        let after = last.wait().unwrap().value;
+        assert!(store.stats().groups > before.1.groups + 10, "many commits");
+        assert_eq!((after - before.0).writes, 0);
+        assert_eq!((after - before.0).syncs, 0);
+    });
+}
+
+#[test]
+fn c23_with_checkpoints_blocked_writes_wait_at_the_ceiling() {
+    watchdog(LIMIT, || {
+        let scratch = Scratch::new();
+        let path = scratch.join("a.db");
+        let ceiling = 2 * MIB;
+        let store = Store::builder(&path).wal_limits(SOFT, ceiling).open().wait().unwrap();
+        store.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, data BLOB)", ()).wait().unwrap();
+        insert(&store).wait().unwrap();
+        // Another program that never ends its read: nothing that the engine could end.
+        let probe = Probe::open(&path).unwrap();
+        probe.connection().execute_batch("BEGIN; SELECT * FROM t").unwrap();
+        let (written, enough) = (Arc::new(AtomicI64::new(0)), Arc::new(AtomicBool::new(false)));
+        let writers: Vec<_> = (0..4)
+            .map(|_| {
+                let (store, written, enough) = (store.clone(), written.clone(), enough.clone());
+                thread::spawn(move || {
+                    while !enough.load(Ordering::SeqCst) {
+                        insert(&store).wait().unwrap();
+                        written.fetch_add(1, Ordering::SeqCst);
+                    }
+                })
+            })
+            .collect();
+        eventually("writes are held back", || store.stats().stalls > 3);
+        let held = store.stats();
+        assert!(held.wal_bytes >= ceiling - 64 * KIB, "{held:?}");
+        // The ceiling and the one group of four that crossed it.
+        assert!(length(&beside(&path, "-wal")) <= ceiling + 4 * 40 * KIB);
+        assert!(number(&store, "SELECT count(*) FROM t") > 1, "readers go on");
+        assert_eq!(store.stats().commands, held.commands, "and nothing is written meanwhile");
+        enough.store(true, Ordering::SeqCst);
+        probe.connection().execute_batch("ROLLBACK").unwrap();
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        let written = written.load(Ordering::SeqCst);
+        assert_eq!(number(&store, "SELECT count(*) FROM t"), 1 + written);
+        eventually("the log is short again", || store.stats().wal_bytes < SOFT);
+    });
+}
+
+/// The report saw the backlog explode under steady load. 4,000 writes beside readers, and the log is copied
+/// again and again in between.
+#[test]
+fn c23_under_steady_load_the_log_stays_short() {
+    watchdog(LIMIT, || {
+        let scratch = Scratch::new();
+        let path = scratch.join("a.db");
+        let store = Store::builder(&path).wal_limits(SOFT, 8 * MIB).open().wait().unwrap();
+        store.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, data BLOB)", ()).wait().unwrap();
+        let over = Arc::new(AtomicBool::new(false));
+        let reader = thread::spawn({
+            let (store, over) = (store.clone(), over.clone());
+            move || {
+                while !over.load(Ordering::SeqCst) {
+                    number(&store, "SELECT count(*) FROM t");
+                }
+            }
+        });
+        let mut longest = 0;
+        for _ in 0..20 {
+            let writes: Vec<_> = (0..200)
+                .map(|_| {
+                    let write = store.execute("INSERT INTO t (data) VALUES (?1)", (vec![1_u8; 1000],));
+                    write.try_submit().unwrap()
+                })
+                .collect();
+            for write in writes {
+                write.wait().unwrap();
+            }
+            longest = longest.max(store.stats().wal_bytes);
+        }
+        over.store(true, Ordering::SeqCst);
+        reader.join().unwrap();
+        assert!(store.stats().checkpoints >= 5, "{:?}", store.stats());
+        assert!(longest <= 8 * MIB + MIB, "{longest}");
+        assert!(length(&beside(&path, "-wal")) <= 8 * MIB + MIB);
+    });
+}

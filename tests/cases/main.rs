@@ -1,0 +1,34 @@
+//! What people have reported about SQLite inside servers, as behaviour that a store must show: one module
+//! for each report.
+mod c01_read_then_write;
+mod c02_wal_bounded;
+mod c05_settings;
+mod c06_open_failures;
+mod c07_temporary;
+mod c08_foreign_lock;
+mod c09_conversion;
+mod c11_dropped_calls;
+mod c12_panics;
+mod c13_one_bad_row;
+mod c14_disk_full;
+mod c19_shutdown;
+mod c20_flush_and_close;
+mod c23_checkpoints;
+mod c25_two_stores;
+mod c27_newer_schema;
+mod c28_corrupt;
+mod c29_read_your_writes;
+mod c32_late_cancel;
+mod c33_deadlines;
+mod c34_slow_reads;
+mod c35_reentrant_calls;
+mod c36_bounded_queue;
+mod c37_drop_and_close;
+mod c41_moved_file;
+mod c43_fork;
+mod c44_wal_reset;
+mod c54_huge_values;
+mod c55_raw_sql;
+mod c59_recovery;
+mod support_read;
+mod support_write;
