@@ -290,6 +290,8 @@ fn write_and_read(run: &mut Run) {
 }
 
 fn open_and_fill_the_log(run: &mut Run) {
+    // Too little in the log for a busy writer, enough for an idle one.
+    run.tweak(|builder| builder.wal_limits(400 << 10, 1 << 30));
     run.open();
     let text = "w".repeat(150_000);
     run.one(AckLevel::Durable, "big insert", &[insert(101, &text)], |store| {
@@ -301,7 +303,7 @@ fn open_and_fill_the_log(run: &mut Run) {
 fn idle(run: &mut Run) {
     let Some(store) = run.store().cloned() else { return };
     let began = Instant::now();
-    while store.stats().checkpoints == 0 && !run.has_failed() && began.elapsed() < Duration::from_millis(150)
+    while store.stats().checkpoints == 0 && !run.has_failed() && began.elapsed() < Duration::from_millis(250)
     {
         thread::sleep(Duration::from_millis(2));
     }
