@@ -19,7 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use walwright::{AckLevel, Applied, Migration, Pending, Receipt, Store, WriteError};
-use walwright_test_support::{Probe, Scratch, watchdog};
+use walwright_test_support::{Probe, Rng, Scratch, watchdog};
 
 const MIGRATIONS: &[Migration] = &[Migration::sql(
     "CREATE TABLE item (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
@@ -164,22 +164,6 @@ fn open(path: &Path) -> Store {
         .open()
         .wait()
         .unwrap()
-}
-
-/// A small generator of numbers (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
 }
 
 /// When to kill.
@@ -339,14 +323,14 @@ fn what_is_acknowledged_survives_every_kill() {
     let kills = number("WALWRIGHT_KILLS").unwrap_or(200);
     let seed = number("WALWRIGHT_SEED").unwrap_or_else(|| u64::from(std::process::id()));
     println!("WALWRIGHT_SEED={seed}");
-    let (mut random, folder, began) = (Random(seed), Scratch::new(), Instant::now());
+    let (mut random, folder, began) = (Rng::new(seed), Scratch::new(), Instant::now());
     let mut watch =
         Watch { path: folder.join("db"), settled: (0, 0.0, 0), last_sequence: 0, acknowledged: 0, beyond: 0 };
     for round in 0..kills {
-        let moment = if random.below(5) == 0 {
-            Moment::Opening(Duration::from_micros(random.below(30_000)))
+        let moment = if random.once_in(5) {
+            Moment::Opening(Duration::from_micros(random.below(30_000) as u64))
         } else {
-            Moment::Bursting(Duration::from_micros(random.below(60_000)))
+            Moment::Bursting(Duration::from_micros(random.below(60_000) as u64))
         };
         let round = round.cast_signed();
         watch = watchdog(Duration::from_secs(120), move || {

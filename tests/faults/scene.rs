@@ -4,6 +4,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use walwright::rusqlite::config::DbConfig;
+use walwright::rusqlite::{Connection, OpenFlags};
 use walwright::{AckLevel, ClosureError, Tx};
 
 use crate::run::{Run, delete, insert, update};
@@ -52,6 +54,12 @@ pub const SCENES: &[Scene] = &[
         template: Template::closed,
         prepare: open_reserving,
         play: reserving,
+    },
+    Scene {
+        name: "after a stranger's change",
+        template: Template::closed,
+        prepare: open_and_let_a_stranger_change_the_schema,
+        play: write_and_read,
     },
     Scene { name: "idle upkeep", template: Template::closed, prepare: open_and_fill_the_log, play: idle },
     Scene {
@@ -262,7 +270,28 @@ fn reserving(run: &mut Run) {
     }
 }
 
+/// The writer reads the schema anew inside its transaction, which must not stay open if that fails.
+fn open_and_let_a_stranger_change_the_schema(run: &mut Run) {
+    run.open();
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+    let stranger = Connection::open_with_flags_and_vfs(&run.path, flags, run.vfs.name()).unwrap();
+    // Else it checkpoints as it is closed, and a short log hides reads.
+    stranger.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
+    stranger.execute_batch("CREATE TABLE other (id INTEGER PRIMARY KEY, text TEXT)").unwrap();
+}
+
+fn write_and_read(run: &mut Run) {
+    for id in 101..=102 {
+        run.one(AckLevel::Durable, "insert", &[insert(id, "a")], |store| {
+            store.execute("INSERT INTO item VALUES (?1, 'a')", (id,))
+        });
+        run.read();
+    }
+}
+
 fn open_and_fill_the_log(run: &mut Run) {
+    // Too little in the log for a busy writer, enough for an idle one.
+    run.tweak(|builder| builder.wal_limits(400 << 10, 1 << 30));
     run.open();
     let text = "w".repeat(150_000);
     run.one(AckLevel::Durable, "big insert", &[insert(101, &text)], |store| {
@@ -274,7 +303,7 @@ fn open_and_fill_the_log(run: &mut Run) {
 fn idle(run: &mut Run) {
     let Some(store) = run.store().cloned() else { return };
     let began = Instant::now();
-    while store.stats().checkpoints == 0 && !run.has_failed() && began.elapsed() < Duration::from_millis(150)
+    while store.stats().checkpoints == 0 && !run.has_failed() && began.elapsed() < Duration::from_millis(250)
     {
         thread::sleep(Duration::from_millis(2));
     }

@@ -14,7 +14,6 @@ mod client;
 mod judge;
 mod model;
 mod program;
-mod random;
 mod world;
 
 use std::collections::BTreeMap;

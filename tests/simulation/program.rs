@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use walwright::AckLevel;
 use walwright::rusqlite::ffi;
+use walwright_test_support::Rng;
 use walwright_test_support::vfs::{FaultPlan, Operation};
 
 use crate::model::{Action, Ending, Op, ROWS};
-use crate::random::Random;
 
 pub const CLIENTS: usize = 3;
 
@@ -93,41 +93,47 @@ pub enum Survivors {
 
 impl Program {
     pub fn random(seed: u64) -> Self {
-        let mut random = Random::new(seed);
-        Self { lives: random.many(2..4, life) }
+        let mut random = Rng::new(seed);
+        Self { lives: many(&mut random, 2..4, life) }
     }
 }
 
-fn life(random: &mut Random) -> Life {
+/// As many as the range allows, each made by `make`.
+fn many<T>(random: &mut Rng, count: Range<usize>, make: impl Fn(&mut Rng) -> T) -> Vec<T> {
+    let count = count.start + random.below(count.len());
+    (0..count).map(|_| make(random)).collect()
+}
+
+fn life(random: &mut Rng) -> Life {
     let limits = Limits {
-        queued_commands: random.pick(&[2, 5, 64]),
-        group_commands: random.pick(&[1, 3, 64]),
-        soft_wal_bytes: random.pick(&[8 << 10, 64 << 10, 4 << 20]),
+        queued_commands: *random.pick(&[2, 5, 64]),
+        group_commands: *random.pick(&[1, 3, 64]),
+        soft_wal_bytes: *random.pick(&[8 << 10, 64 << 10, 4 << 20]),
     };
-    let event = match random.within(0..12) {
+    let event = match random.below(12) {
         0 => Event::Close,
         1 => Event::CloseMidway(None),
-        2 => Event::CloseMidway(Some(Duration::from_micros(random.within(0..3_000)))),
+        2 => Event::CloseMidway(Some(Duration::from_micros(random.below(3_000) as u64))),
         3 => Event::DropHandles,
         4..=6 => Event::PowerCut(survivors(random)),
         7..=8 => Event::Fault(fault(random)),
         9..=10 => Event::FaultAndPowerCut(fault(random), survivors(random)),
-        _ => Event::FullDisk(random.within(0..60_000)),
+        _ => Event::FullDisk(random.below(60_000) as u64),
     };
     let clients = std::array::from_fn(|_| steps(random, 4..16));
-    Life { limits, clients, event, after: random.within(0..24) as usize }
+    Life { limits, clients, event, after: random.below(24) }
 }
 
-fn survivors(random: &mut Random) -> Survivors {
-    match random.within(0..4) {
+fn survivors(random: &mut Rng) -> Survivors {
+    match random.below(4) {
         0..=1 => Survivors::Nothing,
         2 => Survivors::Everything,
-        _ => Survivors::Some(random.within(0..1 << 60)),
+        _ => Survivors::Some(random.next()),
     }
 }
 
-fn fault(random: &mut Random) -> FaultPlan {
-    let plan = match random.within(0..8) {
+fn fault(random: &mut Rng) -> FaultPlan {
+    let plan = match random.below(8) {
         0 => FaultPlan::fail(Operation::Read),
         1 => FaultPlan::fail(Operation::Write),
         2 => FaultPlan::fail(Operation::Write).with_code(ffi::SQLITE_FULL),
@@ -137,38 +143,38 @@ fn fault(random: &mut Random) -> FaultPlan {
         6 => FaultPlan::fail(Operation::Write).or(Operation::Sync),
         _ => FaultPlan::fail(Operation::Truncate).or(Operation::Sync),
     };
-    let plan = plan.nth(random.within(1..12));
-    if random.one_in(2) { plan.from_then_on() } else { plan }
+    let plan = plan.nth(1 + random.below(11) as u64);
+    if random.once_in(2) { plan.from_then_on() } else { plan }
 }
 
-fn steps(random: &mut Random, count: Range<u64>) -> Vec<Step> {
-    random.many(count, |random| match random.within(0..20) {
+fn steps(random: &mut Rng, count: Range<usize>) -> Vec<Step> {
+    many(random, count, |random| match random.below(20) {
         0 => Step::Settle,
         1..=2 => Step::Read,
         3 => Step::LongRead,
         _ => Step::Write {
             action: action(random),
-            level: random.pick(&[AckLevel::Durable, AckLevel::Committed, AckLevel::Committed]),
+            level: *random.pick(&[AckLevel::Durable, AckLevel::Committed, AckLevel::Committed]),
             manner: manner(random),
         },
     })
 }
 
-fn manner(random: &mut Random) -> Manner {
-    match random.within(0..16) {
+fn manner(random: &mut Rng) -> Manner {
+    match random.below(16) {
         0..=5 => Manner::Submit,
         6..=7 => Manner::TrySubmit,
-        8 => Manner::Deadline(Duration::from_micros(random.within(0..2_000))),
+        8 => Manner::Deadline(Duration::from_micros(random.below(2_000) as u64)),
         9 => Manner::SubmitAndDrop,
         10 => Manner::PollAndDrop,
         _ => Manner::Await,
     }
 }
 
-fn action(random: &mut Random) -> Action {
-    match random.within(0..16) {
+fn action(random: &mut Rng) -> Action {
+    match random.below(16) {
         0..=7 => Action::Statement(op(random)),
-        8..=9 => Action::Batch(random.many(1..4, op)),
+        8..=9 => Action::Batch(many(random, 1..4, op)),
         10..=13 => {
             let endings = [
                 Ending::Well,
@@ -179,16 +185,16 @@ fn action(random: &mut Random) -> Action {
                 Ending::RollbackIgnored,
                 Ending::ConstraintIgnored,
             ];
-            Action::Closure(random.many(0..4, op), random.pick(&endings))
+            Action::Closure(many(random, 0..4, op), *random.pick(&endings))
         }
-        14 => Action::InsertOrRollback(random.within(0..ROWS as u64) as usize, value(random)),
+        14 => Action::InsertOrRollback(random.below(ROWS), value(random)),
         _ => Action::Flush,
     }
 }
 
-fn op(random: &mut Random) -> Op {
-    let row = random.within(0..ROWS as u64) as usize;
-    match random.within(0..8) {
+fn op(random: &mut Rng) -> Op {
+    let row = random.below(ROWS);
+    match random.below(8) {
         0..=1 => Op::Insert(row, value(random)),
         2..=3 => Op::Put(row, value(random)),
         4 => Op::Replace(row, value(random)),
@@ -198,6 +204,6 @@ fn op(random: &mut Random) -> Op {
 }
 
 /// Values hardly ever come twice, so that states can be told apart.
-fn value(random: &mut Random) -> u32 {
-    random.within(1..1 << 30) as u32
+fn value(random: &mut Rng) -> u32 {
+    1 + random.below(1 << 30) as u32
 }

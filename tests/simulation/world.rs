@@ -8,13 +8,12 @@ use std::time::{Duration, Instant};
 
 use walwright::{Migration, OpenError, Store, StoreState};
 use walwright_test_support::vfs::{DatabaseCreation, Image};
-use walwright_test_support::{FaultVfs, Probe, Scratch};
+use walwright_test_support::{FaultVfs, Probe, Rng, Scratch};
 
 use crate::client::Client;
 use crate::judge::{self, Found, Logs};
 use crate::model::{Answer, Entry, SENTINEL, State};
 use crate::program::{CLIENTS, Event, Life, Limits, Program, Survivors};
-use crate::random::Random;
 
 const MIGRATIONS: &[Migration] = &[Migration::sql(
     "CREATE TABLE item (id INTEGER PRIMARY KEY, value INTEGER NOT NULL);
@@ -261,7 +260,7 @@ impl Shared {
         let image = self.vfs.image_with(&|pending| match survivors {
             Survivors::Nothing => false,
             Survivors::Everything => true,
-            Survivors::Some(number) => Random::new(number ^ pending.event as u64).one_in(2),
+            Survivors::Some(number) => Rng::new(number ^ pending.event as u64).once_in(2),
         });
         *lock(&self.cut) = Some(Cut { image, durable, last });
     }
