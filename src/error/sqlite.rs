@@ -4,6 +4,8 @@ use std::fmt;
 
 use rusqlite::ffi;
 
+use crate::contained::Contained;
+
 /// An error of SQLite, with its codes.
 ///
 /// The text never holds a value of a row or a parameter. SQLite's own wording is shown only where it
@@ -13,8 +15,9 @@ use rusqlite::ffi;
 pub struct SqliteError {
     extended: i32,
     text: String,
-    /// Boxed, so that the enums that carry this stay small.
-    source: Box<rusqlite::Error>,
+    /// Boxed, so that the enums that carry this stay small. It can hold an error of the caller's, with the
+    /// caller's destructor.
+    source: Contained<Box<rusqlite::Error>>,
 }
 
 impl SqliteError {
@@ -32,7 +35,7 @@ impl SqliteError {
 
     /// The error as rusqlite gave it. Its text may hold SQL and values: keep it out of logs.
     pub fn as_rusqlite(&self) -> &rusqlite::Error {
-        &self.source
+        self.source.get()
     }
 
     /// Whether a constraint of the schema refused the change.
@@ -49,7 +52,7 @@ impl From<rusqlite::Error> for SqliteError {
             _ => ffi::SQLITE_ERROR,
         };
         let text = describe(&source, extended);
-        Self { extended, text, source: Box::new(source) }
+        Self { extended, text, source: Contained::new(Box::new(source)) }
     }
 }
 
@@ -104,6 +107,6 @@ impl fmt::Debug for SqliteError {
 
 impl std::error::Error for SqliteError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&*self.source)
+        Some(&**self.source.get())
     }
 }
