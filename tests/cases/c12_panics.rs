@@ -253,6 +253,9 @@ fn c12_a_panicking_destructor_stops_nothing() {
         let held = hold(&store);
         drop(store.write(|_| Ok(Bomb)).try_submit().unwrap());
         drop(store.write(|_| Err::<(), _>(BombError(Bomb).into())).try_submit().unwrap());
+        // An error of SQLite's kind can carry one too: what a conversion failed with.
+        let converting = || walwright::rusqlite::Error::ToSqlConversionFailure(Box::new(BombError(Bomb)));
+        drop(store.write(move |_| Err::<(), _>(converting().into())).try_submit().unwrap());
         let gate = Gate::new();
         let inside = gate.clone();
         let mut read = ByHand::new(
@@ -260,6 +263,20 @@ fn c12_a_panicking_destructor_stops_nothing() {
                 .read(move |_| {
                     inside.wait();
                     Ok(Bomb)
+                })
+                .into_future(),
+        );
+        assert!(read.poll().is_pending());
+        gate.wait_until_entered();
+        drop(read);
+        gate.open();
+        let gate = Gate::new();
+        let inside = gate.clone();
+        let mut read = ByHand::new(
+            store
+                .read(move |_| {
+                    inside.wait();
+                    Err::<(), _>(converting().into())
                 })
                 .into_future(),
         );

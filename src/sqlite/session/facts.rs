@@ -84,6 +84,31 @@ pub fn schema_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA main.schema_version", [], |row| row.get(0))
 }
 
+/// What the text of a statement holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TextFacts {
+    mentions_replace: bool,
+    mentions_fail: bool,
+    inserts_one_row: bool,
+}
+
+impl TextFacts {
+    /// Scans the text of one statement.
+    pub fn of(sql: &str) -> Self {
+        Self { inserts_one_row: inserts_one_row(sql.as_bytes()), ..Self::of_script(sql) }
+    }
+
+    /// Scans a text of many statements, for each of them: what stands in one counts for all.
+    pub fn of_script(sql: &str) -> Self {
+        let text = sql.as_bytes();
+        Self {
+            mentions_replace: has_word(text, "REPLACE"),
+            mentions_fail: has_word(text, "FAIL"),
+            inserts_one_row: false,
+        }
+    }
+}
+
 /// What one statement may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatementFacts {
@@ -100,9 +125,10 @@ pub struct StatementFacts {
 }
 
 impl StatementFacts {
-    /// Facts of a statement that SQLite has just prepared, from what its authorizer was asked.
+    /// Facts of a statement that SQLite has just prepared, from what its authorizer was asked. The text is
+    /// looked at only if the statement writes.
     pub fn of(
-        sql: &str,
+        text: impl FnOnce() -> TextFacts,
         schema: &SchemaFacts,
         notes: &AuthorizerNotes,
         read_only: bool,
@@ -117,22 +143,22 @@ impl StatementFacts {
                 changes_schema: false,
             };
         }
-        let text = sql.as_bytes();
+        let text = text();
         let deletes = !notes.asked
             || notes.deletes
             || schema.mentions_replace
-            || has_word(text, "REPLACE")
+            || text.mentions_replace
             || schema.deletes_in_virtual_table(notes);
         let needs_savepoint = !notes.asked
             || returns_rows
             || notes.changes_schema
             || schema.mentions_fail
             || schema.mentions_deferred
-            || has_word(text, "FAIL")
+            || text.mentions_fail
             || schema.writes_virtual_table(notes)
             || notes.deletes
             || notes.written.iter().any(|(_, trigger)| trigger.is_some())
-            || !inserts_one_row(text);
+            || !text.inserts_one_row;
         Self {
             deletes,
             needs_savepoint,

@@ -1,13 +1,13 @@
 //! One user's command on a connection: its statements, and what is left when it ends.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::ffi::{CStr, CString};
 use std::ptr;
 
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Connection, ffi};
 
-use super::facts::StatementFacts;
+use super::facts::{StatementFacts, TextFacts};
 use super::failure::{Failure, NotAllowed, SessionError};
 use super::state::{LONGEST_CACHED_TEXT, SessionState};
 use super::statement::{Prepared, Statement};
@@ -136,20 +136,23 @@ impl<'c> Session<'c> {
     pub(super) fn execute_batch(&self, sql: &str) -> Result<(), Failure> {
         refuse_nul(sql)?;
         let mut batch = Batch::new(self.connection, sql);
+        // Once for all: a scan of the whole text for each statement would take the square of its length.
+        let scanned = OnceCell::new();
+        let text = || *scanned.get_or_init(|| TextFacts::of_script(sql));
         loop {
             self.check()?;
             self.clear_notes();
             let Some(mut statement) = batch.next().map_err(|error| self.failure(error))? else {
                 return Ok(());
             };
-            let facts = self.facts_of_notes(sql, statement.readonly(), statement.column_count() > 0)?;
+            let facts = self.facts_of_notes(text, statement.readonly(), statement.column_count() > 0)?;
             self.starts(facts);
             let mut rows = statement.raw_query();
             while rows.next().map_err(|error| self.failure(error))?.is_some() {
                 self.check_row()?;
             }
             drop(rows);
-            self.stepped(sql, facts, statement.readonly(), statement.column_count() > 0)?;
+            self.stepped(text, facts, statement.readonly(), statement.column_count() > 0)?;
         }
     }
 
@@ -214,7 +217,7 @@ impl<'c> Session<'c> {
     /// for itself: so nothing that is known is taken back.
     pub(super) fn stepped(
         &self,
-        text: &str,
+        text: impl FnOnce() -> TextFacts,
         facts: StatementFacts,
         read_only: bool,
         returns_rows: bool,
@@ -266,7 +269,7 @@ impl<'c> Session<'c> {
             );
         }
         let schema = self.schema_for(read_only && !notes.deletes && notes.written.is_empty())?;
-        let facts = StatementFacts::of(text, &schema, &notes, read_only, returns_rows);
+        let facts = StatementFacts::of(|| TextFacts::of(text), &schema, &notes, read_only, returns_rows);
         let text = known.map_or_else(|| Arc::from(text), |(text, _)| text);
         self.state.remember(self.connection, &text, facts);
         Ok((text, facts))
@@ -274,13 +277,13 @@ impl<'c> Session<'c> {
 
     fn facts_of_notes(
         &self,
-        sql: &str,
+        text: impl FnOnce() -> TextFacts,
         read_only: bool,
         returns_rows: bool,
     ) -> Result<StatementFacts, Failure> {
         let notes = self.state.guard.take_notes();
         let schema = self.schema_for(read_only && !notes.deletes && notes.written.is_empty())?;
-        Ok(StatementFacts::of(sql, &schema, &notes, read_only, returns_rows))
+        Ok(StatementFacts::of(text, &schema, &notes, read_only, returns_rows))
     }
 
     /// The facts of the schema, which a statement that only reads does without.

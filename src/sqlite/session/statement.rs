@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 
 use rusqlite::CachedStatement;
 
-use super::facts::StatementFacts;
+use super::facts::{StatementFacts, TextFacts};
 use super::failure::Failure;
 use super::session::Session;
 use crate::error::ClosureError;
@@ -250,7 +250,8 @@ impl Drop for Rows<'_> {
 impl Run<'_> {
     fn stepped(&self) -> Result<(), Failure> {
         let before = self.facts.get();
-        let now = self.session.stepped(self.text, before, self.read_only, self.returns_rows)?;
+        let now =
+            self.session.stepped(|| TextFacts::of(self.text), before, self.read_only, self.returns_rows)?;
         self.facts.set(now);
         Ok(())
     }

@@ -157,3 +157,19 @@ fn the_engines_commit_is_not_handed_to_users() {
     assert_eq!(bench.refusal("COMMIT").as_deref(), Some("COMMIT"));
     assert!(!bench.connection.is_autocommit());
 }
+
+/// The whole text was scanned once for each statement in it: a script of a few thousand lines took longer than a
+/// write may run.
+#[test]
+fn a_long_script_takes_no_longer_for_each_statement() {
+    let bench = Bench::writer(SCHEMA);
+    let mut script = format!("-- {}\n", "x".repeat(1 << 20));
+    for id in 0..300 {
+        script.push_str(&format!("INSERT INTO t VALUES ({id}, 'v{id}');\n"));
+    }
+    let begun = std::time::Instant::now();
+    bench.closure(|tx| tx.execute_batch(&script)).unwrap();
+    // Three scans of a MiB, and not nine hundred.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert_eq!(bench.one("SELECT count(*) FROM t"), 300);
+}
