@@ -304,7 +304,7 @@ impl Store {
 
     /// Closes the store, also for all other handles: refuses new calls, carries out and answers everything
     /// that was admitted, copies the write-ahead log into the database file, and releases all files. Starts
-    /// at once; awaiting or waiting tells when it is done. Writers that still wait for room in the queue are
+    /// at once; awaiting or waiting tells when it is done. Writes that still wait for room in the queue are
     /// answered [`WriteError::Closed`]. Reads in progress are waited for, at most until the greatest age of
     /// reads; a closure that runs no SQL is waited for as long as it takes. A second close is harmless and
     /// gets the same answer.
