@@ -31,7 +31,8 @@ use crate::sync::Arc;
 ///
 /// Dropping the last handle closes the store without blocking: the engine's own threads finish what was
 /// admitted. A program that is about to exit should [`close`](Self::close) instead, and wait for it: the
-/// threads end with the process.
+/// threads end with the process. So should one that opens the file again: until the threads are done, that is
+/// [`OpenError::AlreadyOpen`](crate::OpenError::AlreadyOpen).
 ///
 /// A process that was forked after the store was opened cannot use it: every call fails, and nothing that
 /// the child does or drops touches the file. Open stores after daemonizing.
