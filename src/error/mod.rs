@@ -39,6 +39,7 @@ pub enum Outcome {
     /// it: then look whether the write is there.
     ///
     /// With [`WriteError::Reentrant`] and [`WriteError::WouldBlockRuntime`] it means that the command is carried
-    /// out and only its answer was lost, because it was waited for where that is not possible.
+    /// out and only its answer was lost, because it was waited for where that is not possible. With
+    /// [`WriteError::Forked`] it was sent before the process was forked, and the answer is the parent's.
     Unknown,
 }

@@ -70,7 +70,8 @@ pub enum OpenError {
         /// What the system said.
         source: io::Error,
     },
-    /// Another store has the database open.
+    /// Another store has the database open, or one is not done with closing yet: a handle that was dropped
+    /// does not wait for that.
     AlreadyOpen {
         /// The database file.
         path: PathBuf,

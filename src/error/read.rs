@@ -46,14 +46,14 @@ pub enum ReadError {
     },
     /// A parameter cannot be passed to SQLite as it is.
     InvalidValue(InvalidValue),
-    /// A read is larger than the queue of reads. It was not queued.
+    /// A value is larger than its limit, or a read larger than the queue of reads. It was not queued.
     TooLarge {
         /// Its size in bytes.
         size: usize,
         /// The limit in bytes.
         limit: usize,
     },
-    /// The queue of reads is full, and the call was one that does not wait. Reads of this version all wait.
+    /// The queue of reads is full, and the call was one that does not wait. The read was not queued.
     Overloaded,
     /// The call came from a closure that runs inside a store. Use the closure's own `db` or `tx` there.
     Reentrant,

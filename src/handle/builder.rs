@@ -132,7 +132,9 @@ impl StoreBuilder {
         self
     }
 
-    /// The same for reads that wait for a reader. Default: 65,536 reads and 64 MiB. Reads always wait for room.
+    /// The same for reads that wait for a reader: further ones wait for room in fair order, and
+    /// [`Read::try_submit`](crate::Read::try_submit) fails with
+    /// [`ReadError::Overloaded`](crate::ReadError::Overloaded). Default: 65,536 reads and 64 MiB.
     pub fn read_queue(mut self, commands: usize, bytes: usize) -> Self {
         self.options.read_queue = QueueLimits { commands: commands.max(1), bytes: bytes.max(1) };
         self
@@ -147,10 +149,11 @@ impl StoreBuilder {
         self
     }
 
-    /// The largest text or blob that may be sent as a parameter of a statement or batch that writes, in bytes.
-    /// Larger ones are refused before they are queued, with
-    /// [`WriteError::TooLarge`](crate::WriteError::TooLarge). Default: 16 MiB. A command has to fit into the
-    /// write queue besides. What closures bind themselves is not looked at.
+    /// The largest text or blob that may be sent as a parameter of a statement, a batch or a
+    /// [`query`](crate::Store::query), in bytes. Larger ones are refused before they are queued, with
+    /// [`WriteError::TooLarge`](crate::WriteError::TooLarge) or
+    /// [`ReadError::TooLarge`](crate::ReadError::TooLarge). Default: 16 MiB. A command has to fit into its queue
+    /// besides. What closures bind themselves is not looked at.
     pub fn largest_value(mut self, bytes: usize) -> Self {
         self.options.largest_value = bytes;
         self

@@ -180,7 +180,7 @@ fn to_value<T: ToSql + ?Sized>(value: &T) -> Result<Value, String> {
 /// A parameter that SQLite could not store as it is.
 ///
 /// NaN is refused, because SQLite stores NULL for it; infinities and -0.0 are stored. Integers beyond the
-/// range of `i64` are refused.
+/// range of `i64` are refused (see [`IntoParams`] for `u64` and `usize`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidValue {
     /// Its place among the parameters, from 1.
@@ -206,6 +206,9 @@ impl Error for InvalidValue {}
 ///
 /// `()` and `[]` for none, tuples of up to 12 values of any types, arrays of up to 32 values and a `Vec` of
 /// one type, `rusqlite::params![]`, `rusqlite::named_params!{}`, and [`Params`].
+///
+/// A value is anything that implements [`rusqlite::ToSql`](crate::rusqlite::ToSql). `u64` and `usize` do not,
+/// since SQLite's integers are those of `i64`: cast them, or turn on the feature `fallible_uint` of rusqlite.
 pub trait IntoParams {
     /// Copies the values. Fails for a value that SQLite could not store as it is.
     fn into_params(self) -> Result<Params, InvalidValue>;

@@ -12,7 +12,7 @@ use crate::sync::Arc;
 /// All rows that a statement returned, in memory.
 ///
 /// Their size is bounded by [`StoreBuilder::largest_result`](crate::StoreBuilder::largest_result). Text that is
-/// not UTF-8 makes the statement fail.
+/// not UTF-8 makes the statement fail. `Debug` shows the columns and the number of rows, and no values.
 #[derive(Clone, Default, PartialEq)]
 pub struct ResultRows {
     columns: Arc<[String]>,
@@ -123,7 +123,7 @@ impl fmt::Debug for ResultRows {
     }
 }
 
-/// One row of a result.
+/// One row of a result. `Debug` shows its columns and no values.
 #[derive(Clone, PartialEq)]
 pub struct ResultRow {
     columns: Arc<[String]>,

@@ -16,7 +16,7 @@ pub struct Stats {
     pub queued_commands: usize,
     /// Bytes that they hold.
     pub queued_bytes: usize,
-    /// Writers that wait for room in the queue.
+    /// Callers whose writes wait for room in the queue.
     pub waiting_writers: usize,
     /// Reads that no reader has taken yet.
     pub queued_reads: usize,

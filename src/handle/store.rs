@@ -31,7 +31,8 @@ use crate::sync::Arc;
 ///
 /// Dropping the last handle closes the store without blocking: the engine's own threads finish what was
 /// admitted. A program that is about to exit should [`close`](Self::close) instead, and wait for it: the
-/// threads end with the process.
+/// threads end with the process. So should one that opens the file again: until the threads are done, that is
+/// [`OpenError::AlreadyOpen`](crate::OpenError::AlreadyOpen).
 ///
 /// A process that was forked after the store was opened cannot use it: every call fails, and nothing that
 /// the child does or drops touches the file. Open stores after daemonizing.
@@ -304,7 +305,7 @@ impl Store {
 
     /// Closes the store, also for all other handles: refuses new calls, carries out and answers everything
     /// that was admitted, copies the write-ahead log into the database file, and releases all files. Starts
-    /// at once; awaiting or waiting tells when it is done. Writers that still wait for room in the queue are
+    /// at once; awaiting or waiting tells when it is done. Writes that still wait for room in the queue are
     /// answered [`WriteError::Closed`]. Reads in progress are waited for, at most until the greatest age of
     /// reads; a closure that runs no SQL is waited for as long as it takes. A second close is harmless and
     /// gets the same answer.

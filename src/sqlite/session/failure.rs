@@ -9,9 +9,10 @@ use crate::error::{ClosureError, SqliteError};
 /// SQL that the store's connections refuse: it would outlive the call or break into the store's own work.
 ///
 /// Closures and statements run inside a transaction that the store begins and commits, on connections that
-/// others use next. They cannot begin, commit or roll back, set savepoints, attach, create temporary objects,
-/// change settings, load extensions, or write to the store's own table. Settings belong to the builder of
-/// the store.
+/// others use next. They cannot begin, commit or roll back, set savepoints, attach, VACUUM, create temporary
+/// objects, change settings, load extensions, or write to the store's own table. Settings belong to the builder
+/// of the store. Pragmas that only look are allowed: `table_info` and its like, `integrity_check`,
+/// `foreign_key_check`, and most settings when they are given no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotAllowed {
     /// What was refused, such as `PRAGMA foreign_keys` or `ATTACH`.
