@@ -24,6 +24,9 @@ pub enum CloseError {
     /// Closed, but the write-ahead log could not be copied into the database file. It stays beside it and
     /// is taken up at the next open.
     Checkpoint(Arc<super::SqliteError>),
+    /// Closed, but SQLite keeps the files open until the process ends: a closure has forgotten
+    /// ([`std::mem::forget`]) a statement, and it cannot be told from one that is SQLite's own.
+    StatementsLeft(Arc<super::SqliteError>),
     /// The call came from a closure that runs inside a store.
     Reentrant,
     /// `wait()` was called on a thread of an async runtime, which it would block. Use `.await` there. The
@@ -45,6 +48,11 @@ impl fmt::Display for CloseError {
                 f,
                 "the store is closed, but its write-ahead log could not be copied into the database file and stays beside it: {error}"
             ),
+            Self::StatementsLeft(error) => write!(
+                f,
+                "the store is closed, but its files stay open until the process ends: a closure has forgotten a \
+                 statement instead of dropping it ({error})"
+            ),
             Self::Reentrant => {
                 write!(f, "a store cannot be closed and waited for from inside a closure of a store")
             }
@@ -65,7 +73,7 @@ impl std::error::Error for CloseError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Stopped(failure) => Some(failure),
-            Self::Checkpoint(error) => Some(error),
+            Self::Checkpoint(error) | Self::StatementsLeft(error) => Some(error),
             _ => None,
         }
     }

@@ -219,6 +219,8 @@ pub enum HookFailure {
     Panicked,
     /// It left a transaction open.
     OpenTransaction,
+    /// It made temporary tables, triggers or views. What they do would be hidden from the store.
+    TemporaryObjects,
 }
 
 /// What went wrong in a migration.
@@ -465,6 +467,9 @@ impl fmt::Display for HookFailure {
             Self::OpenTransaction => {
                 f.write_str("it left a transaction open; let it end every transaction that it begins")
             }
+            Self::TemporaryObjects => f.write_str(
+                "it made temporary tables, triggers or views; make them in the database, by a migration",
+            ),
         }
     }
 }

@@ -106,7 +106,13 @@ fn names_schema(message: &str, extended: i32) -> bool {
         // What cannot be prepared mostly comes with its place in the text, as an `SqlInputError`; these come
         // without. "no such column" must not be among them: FTS5 says it of a word that was searched for.
         ffi::SQLITE_ERROR => {
-            let of_missing = ["no such table: ", "no such view: ", "no such index: ", "no such trigger: "];
+            let of_missing = [
+                "no such table: ",
+                "no such view: ",
+                "no such index: ",
+                "no such trigger: ",
+                "no such vfs: ",
+            ];
             let of_table = message.starts_with("table ")
                 && (message.contains(" has no column named ") || message.ends_with(" values were supplied"));
             message == "incomplete input" || of_table || of_missing.iter().any(|of| message.starts_with(of))

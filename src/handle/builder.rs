@@ -14,6 +14,8 @@ use crate::sync::Arc;
 
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
+/// Reader threads, at most: more than any machine has cores.
+const MOST_READERS: usize = 1024;
 /// Commands of one group, at most. Each may take three commit sequences, when its group has to be carried
 /// out again, and all of them must fit into one reserved range of a million.
 const LARGEST_GROUP: usize = 256 * KIB;
@@ -109,9 +111,9 @@ impl StoreBuilder {
     }
 
     /// Reader threads, each with its own connection and page cache: so many reads run at a time. Default: 4,
-    /// at least 1.
+    /// at least 1, at most 1,024.
     pub fn readers(mut self, readers: usize) -> Self {
-        self.options.readers = readers.max(1);
+        self.options.readers = readers.clamp(1, MOST_READERS);
         self
     }
 
@@ -244,9 +246,9 @@ impl StoreBuilder {
 
     /// Runs on every connection before the engine's own settings, which win: functions, collations,
     /// modules. Functions that the schema itself uses (in a CHECK, an index, a trigger, a view) need the flag
-    /// `SQLITE_INNOCUOUS`, since `trusted_schema` is off. It must leave no transaction open and keep nothing of
-    /// the connection. If it fails or panics,
-    /// opening fails with [`OpenError::Hook`](crate::OpenError::Hook).
+    /// `SQLITE_INNOCUOUS`, since `trusted_schema` is off. It must leave no transaction open, make no temporary
+    /// objects and keep nothing of the connection. If it does, fails or panics, opening fails with
+    /// [`OpenError::Hook`](crate::OpenError::Hook).
     pub fn on_connection<F>(mut self, hook: F) -> Self
     where
         F: Fn(&rusqlite::Connection) -> rusqlite::Result<()> + Send + Sync + 'static,

@@ -30,9 +30,16 @@ pub(crate) fn run_hook(plan: &OpenPlan, path: &Path, connection: &Connection) ->
         Err(_) => HookFailure::Panicked,
         Ok(Err(error)) => HookFailure::Failed(error.into()),
         Ok(Ok(())) if !connection.is_autocommit() => HookFailure::OpenTransaction,
+        Ok(Ok(())) if has_temporary_objects(connection) => HookFailure::TemporaryObjects,
         Ok(Ok(())) => return Ok(()),
     };
     Err(OpenError::Hook { path: path.to_path_buf(), failure })
+}
+
+/// In doubt it has some: then a query of the temporary schema fails.
+fn has_temporary_objects(connection: &Connection) -> bool {
+    let sql = "SELECT EXISTS (SELECT 1 FROM temp.sqlite_schema)";
+    connection.query_row(sql, [], |row| row.get(0)).unwrap_or(true)
 }
 
 /// Puts every setting, after the user's hook so that these win, and reads each back.

@@ -325,3 +325,22 @@ fn a_store_that_closes_by_itself_does_not_claim_the_next_file() {
         }
     });
 }
+
+/// A closure forgot a statement with just the text of one of the engine's own. It could not be ended, the
+/// files stayed open, and `close` answered Ok.
+#[test]
+fn a_close_that_could_not_release_the_files_says_so() {
+    run(|| {
+        let bed = Bed::new();
+        let store = bed.open();
+        store
+            .write(|tx| {
+                std::mem::forget(tx.prepare("PRAGMA main.data_version")?);
+                Ok(())
+            })
+            .wait()
+            .unwrap();
+        let error = store.close().wait().unwrap_err();
+        assert!(matches!(error, CloseError::StatementsLeft(_)), "{error:?}");
+    });
+}

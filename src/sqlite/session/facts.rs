@@ -23,8 +23,6 @@ pub struct SchemaFacts {
     pub mentions_rollback: bool,
     /// DEFERRED stands somewhere: a statement may leave a foreign key open.
     pub mentions_deferred: bool,
-    /// There is a trigger.
-    pub has_triggers: bool,
     /// Virtual tables, in lower case.
     virtual_tables: HashSet<String>,
     /// Triggers whose text has the word DELETE (FTS5 takes its delete command as a string), in lower case.
@@ -53,7 +51,6 @@ impl SchemaFacts {
         self.mentions_deferred |= has_word(sql, "DEFERRED");
         let name = String::from_utf8_lossy(name).to_ascii_lowercase();
         if kind == b"trigger" {
-            self.has_triggers = true;
             if has_word(sql, "DELETE") {
                 self.deleting_triggers.insert(name);
             }

@@ -320,7 +320,7 @@ impl Storage for SqliteStorage {
 
     fn reserve(&mut self) -> Result<Range<u64>, Interruption<Reason>> {
         self.level = None;
-        let reserved = opening::reserve(self.connection());
+        let reserved = opening::reserve(self.connection(), self.last_sequence + 1);
         self.follow_log();
         reserved.map_err(|error| {
             let source = SqliteError::from(error);

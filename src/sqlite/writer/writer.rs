@@ -125,10 +125,10 @@ impl Writer {
         let failure = storage.engine.board.failure();
         let degraded = storage.degraded;
         let connection = storage.transaction.into_connection();
-        let mut result = Ok(());
+        let mut copied = Ok(());
         if failure.is_none() && !degraded {
-            result = wal_log::truncate(&connection, LAST_CHECKPOINT_WAIT);
-            if result.is_ok() {
+            copied = wal_log::truncate(&connection, LAST_CHECKPOINT_WAIT);
+            if copied.is_ok() {
                 // Nothing is left in the log: let SQLite remove the sidecars as it closes.
                 let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
             }
@@ -136,14 +136,13 @@ impl Writer {
         // If its name is gone already, the file ends with this connection, and its inode may be another's
         // before the lock is given up.
         lock.uncover();
-        if let Err((connection, error)) = connection.close() {
-            tracing::warn!(%error, "statements were left on the connection; it is closed with the process");
-            drop(connection);
-        }
+        let closed = connection.close().map_err(|(_, error)| SqliteError::from(error));
         drop(lock);
         match failure {
             Some(failure) => Err(CloseError::Stopped(failure)),
-            None => result.map_err(|error| CloseError::Checkpoint(Arc::new(error))),
+            None => closed
+                .map_err(|error| CloseError::StatementsLeft(Arc::new(error)))
+                .and(copied.map_err(|error| CloseError::Checkpoint(Arc::new(error)))),
         }
     }
 }

@@ -9,6 +9,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::error::{MigrationFailure, OpenError};
 use crate::migration::{Migration, Step};
+use crate::sqlite::ENGINE_TABLE;
 use crate::sqlite::patience::Patience;
 use crate::sqlite::plan::OpenPlan;
 use crate::sqlite::settings;
@@ -130,13 +131,26 @@ impl Guard {
     fn install(&self, connection: &mut Connection) -> rusqlite::Result<()> {
         let state = Arc::clone(&self.0);
         connection.authorizer(Some(move |context: AuthContext<'_>| {
-            if matches!(context.action, AuthAction::Transaction { .. })
-                && state.raised.load(Ordering::Relaxed)
-            {
-                state.tried.store(true, Ordering::Relaxed);
-                return Authorization::Deny;
+            if !state.raised.load(Ordering::Relaxed) {
+                return Authorization::Allow;
             }
-            Authorization::Allow
+            match context.action {
+                AuthAction::Transaction { .. } => {
+                    state.tried.store(true, Ordering::Relaxed);
+                    Authorization::Deny
+                }
+                // Without it commit sequences would be used again.
+                AuthAction::Insert { table_name }
+                | AuthAction::Update { table_name, .. }
+                | AuthAction::Delete { table_name }
+                | AuthAction::DropTable { table_name }
+                | AuthAction::AlterTable { table_name, .. }
+                    if table_name.eq_ignore_ascii_case(ENGINE_TABLE) =>
+                {
+                    Authorization::Deny
+                }
+                _ => Authorization::Allow,
+            }
         }))
     }
 

@@ -159,7 +159,7 @@ fn settle(
     }
     mark(plan, path, connection, patience)?;
     let sequences =
-        patience.wait_for(path, "reserving commit sequences", || reserve(connection).map(Some))?;
+        patience.wait_for(path, "reserving commit sequences", || reserve(connection, 1).map(Some))?;
 
     // From here on the connection waits for others as long as its user wants.
     settings::apply(plan, path, connection, synchronous)?;

@@ -10,23 +10,27 @@ use crate::sqlite::settings::{self, SYNCHRONOUS_FULL};
 /// Sequences reserved at a time; what is left of them when the process ends is skipped.
 const AT_A_TIME: i64 = 1 << 20;
 
-/// Reserves the next range of commit sequences, durably, in a transaction of its own.
+/// Reserves the next range of commit sequences, durably, in a transaction of its own. None of them is below
+/// `floor`, whatever has become of the table.
 ///
 /// To be called outside a transaction. Leaves the `synchronous` level as it was.
-pub(in crate::sqlite::writer) fn reserve(connection: &Connection) -> rusqlite::Result<Range<u64>> {
+pub(in crate::sqlite::writer) fn reserve(
+    connection: &Connection,
+    floor: u64,
+) -> rusqlite::Result<Range<u64>> {
     let level = settings::read(connection, "synchronous")?;
     let raise = level < i64::from(SYNCHRONOUS_FULL);
     if raise {
         connection.pragma_update(None, "synchronous", SYNCHRONOUS_FULL)?;
     }
-    let range = take(connection);
+    let range = take(connection, floor);
     if raise {
         connection.pragma_update(None, "synchronous", level)?;
     }
     range
 }
 
-fn take(connection: &Connection) -> rusqlite::Result<Range<u64>> {
+fn take(connection: &Connection, floor: u64) -> rusqlite::Result<Range<u64>> {
     let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
     transaction.execute_batch(&format!(
         "CREATE TABLE IF NOT EXISTS main.{ENGINE_TABLE} (
@@ -36,10 +40,10 @@ fn take(connection: &Connection) -> rusqlite::Result<Range<u64>> {
     ))?;
     let end: i64 = transaction.query_row(
         &format!(
-            "INSERT INTO main.{ENGINE_TABLE} (only, next) VALUES (1, 1 + ?1)
-             ON CONFLICT (only) DO UPDATE SET next = next + ?1 RETURNING next"
+            "INSERT INTO main.{ENGINE_TABLE} (only, next) VALUES (1, ?2 + ?1)
+             ON CONFLICT (only) DO UPDATE SET next = max(next, ?2) + ?1 RETURNING next"
         ),
-        [AT_A_TIME],
+        [AT_A_TIME, i64::try_from(floor.max(1)).unwrap_or(i64::MAX - AT_A_TIME)],
         |row| row.get(0),
     )?;
     // Only somebody else's hand in the table can make it so.

@@ -29,12 +29,30 @@ fn sequences_are_never_reserved_twice() {
     let (_dir, path) = folder();
     let first = open(&plan(&path)).unwrap();
     first.connection.pragma_update(None, "synchronous", 1).unwrap();
-    let second = reserve(&first.connection).unwrap();
+    let second = reserve(&first.connection, 1).unwrap();
     assert_eq!(settings::read(&first.connection, "synchronous").unwrap(), 1);
     assert_eq!(second.start, first.sequences.end);
     drop(first);
     let third = open(&plan(&path)).unwrap();
     assert_eq!(third.sequences.start, second.end);
+}
+
+/// Another program dropped the engine's table while the store was open, and the next range began at 1.
+#[test]
+fn sequences_do_not_go_back_when_their_table_is_dropped() {
+    let (_dir, path) = folder();
+    let opened = open(&plan(&path)).unwrap();
+    opened.connection.execute_batch("DROP TABLE walwright_sequence").unwrap();
+    assert_eq!(reserve(&opened.connection, 500_000).unwrap().start, 500_000);
+}
+
+#[test]
+fn a_migration_cannot_drop_the_table_of_the_sequences() {
+    const LIST: &[Migration] = &[Migration::sql("DROP TABLE walwright_sequence")];
+    let (_dir, path) = folder();
+    drop(open(&plan(&path)).unwrap());
+    let error = refused(&with(&path, LIST));
+    assert!(matches!(error, OpenError::Migration { index: 0, .. }), "{error}");
 }
 
 #[test]
@@ -184,7 +202,7 @@ fn without_shared_memory_it_degrades_only_if_allowed() {
     assert!(opened.degraded);
     let settings = &opened.settings;
     assert_eq!((settings.journal_mode.as_str(), settings.synchronous.as_str()), ("delete", "extra"));
-    reserve(&opened.connection).unwrap();
+    reserve(&opened.connection, 1).unwrap();
     assert_eq!(settings::read(&opened.connection, "synchronous").unwrap(), 3);
 }
 

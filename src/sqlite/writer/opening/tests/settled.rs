@@ -100,6 +100,9 @@ fn a_hook_that_fails_panics_or_leaves_a_transaction_is_told_apart() {
     assert!(matches!(failure(Arc::new(|c| c.execute_batch("nonsense"))), HookFailure::Failed(_)));
     assert!(matches!(failure(Arc::new(|_| panic!("on purpose"))), HookFailure::Panicked));
     assert!(matches!(failure(Arc::new(|c| c.execute_batch("BEGIN"))), HookFailure::OpenTransaction));
+    // A temporary trigger could delete in secret: the store reads the schema of the file only.
+    let temporary = "PRAGMA temp_store = 2; CREATE TEMP TABLE t (v)";
+    assert!(matches!(failure(Arc::new(move |c| c.execute_batch(temporary))), HookFailure::TemporaryObjects));
     assert_eq!(names(&path).len(), 0, "the new file was taken back");
     // What the hook has written is the user's.
     failure(Arc::new(|c| c.execute_batch("CREATE TABLE mine (v); nonsense")));
