@@ -85,7 +85,8 @@ impl Store {
     }
 
     /// Starts opening an empty store in a temporary folder, for tests: a real file with the same behaviour
-    /// as any other. The folder is made in [`std::env::temp_dir`] and goes away with the store.
+    /// as any other. The folder is made in [`std::env::temp_dir`] and goes away when the store has closed; it
+    /// stays if the process ends before.
     pub fn temporary() -> StoreBuilder {
         StoreBuilder::temporary()
     }
