@@ -85,7 +85,8 @@ impl Store {
     }
 
     /// Starts opening an empty store in a temporary folder, for tests: a real file with the same behaviour
-    /// as any other. The folder is made in [`std::env::temp_dir`] and goes away with the store.
+    /// as any other. The folder is made in [`std::env::temp_dir`] and goes away when the store has closed; it
+    /// stays if the process ends before.
     pub fn temporary() -> StoreBuilder {
         StoreBuilder::temporary()
     }
@@ -163,7 +164,8 @@ impl Store {
     ///
     /// The closure runs on the writer's thread, inside the group's transaction: everybody waits for it, so
     /// it should do nothing slow. It **may run again** if its group has to be carried out anew; so it is
-    /// `FnMut` and should change nothing outside its transaction. It must not call the store: that is
+    /// `FnMut` and should change nothing outside its transaction. What it needs it takes with `move`, and borrows
+    /// or clones it inside, since it cannot give it away. It must not call the store: that is
     /// [`WriteError::Reentrant`]. What it returns is only for the caller, and not counted or limited. The receipt
     /// counts the changes of triggers and foreign-key actions too.
     ///
@@ -174,15 +176,16 @@ impl Store {
     /// # store.execute("INSERT INTO account VALUES (1, 500), (2, 0)", ()).wait()?;
     /// use walwright::ClosureError;
     ///
+    /// let amount = 200;
     /// let left = store
-    ///     .write(|tx| {
+    ///     .write(move |tx| {
     ///         let cents: i64 = tx.query_row("SELECT cents FROM account WHERE id = 1", [], |row| row.get(0))?;
-    ///         if cents < 200 {
+    ///         if cents < amount {
     ///             return Err(ClosureError::message("not enough")); // undoes everything
     ///         }
-    ///         tx.execute("UPDATE account SET cents = cents - 200 WHERE id = 1", [])?;
-    ///         tx.execute("UPDATE account SET cents = cents + 200 WHERE id = 2", [])?;
-    ///         Ok(cents - 200)
+    ///         tx.execute("UPDATE account SET cents = cents - ?1 WHERE id = 1", [amount])?;
+    ///         tx.execute("UPDATE account SET cents = cents + ?1 WHERE id = 2", [amount])?;
+    ///         Ok(cents - amount)
     ///     })
     ///     .wait()?;
     /// assert_eq!(left.value, 300);
