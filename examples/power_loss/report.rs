@@ -39,6 +39,10 @@ pub fn table(rows: &[(&str, Findings)]) -> String {
     };
     line(["workload", "disks", "lost acks", "resurrected deletes", "integrity failures"]);
     for (name, findings) in rows {
+        if findings.states == 0 {
+            line([name, "-", "time was up", "", ""]);
+            continue;
+        }
         let numbers =
             [findings.states, findings.lost_acks, findings.resurrected_deletes, findings.integrity_failures];
         let [states, lost, back, broken] = numbers.map(|number| number.to_string());

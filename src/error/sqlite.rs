@@ -67,7 +67,10 @@ fn describe(source: &rusqlite::Error, extended: i32) -> String {
         rusqlite::Error::SqlInputError { msg, .. } => format!("the SQL could not be prepared: {msg}"),
         rusqlite::Error::QueryReturnedNoRows => "the query returned no row".to_owned(),
         rusqlite::Error::QueryReturnedMoreThanOneRow => "the query returned more than one row".to_owned(),
-        rusqlite::Error::MultipleStatement => "the text holds more than one statement".to_owned(),
+        rusqlite::Error::MultipleStatement => {
+            "the text holds more than one statement; send each by itself, in a batch or in a closure"
+                .to_owned()
+        }
         rusqlite::Error::Empty => "the text holds no statement".to_owned(),
         rusqlite::Error::ExecuteReturnedResults => {
             "the statement returns rows; use a call that takes them".to_owned()

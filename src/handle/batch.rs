@@ -1,11 +1,12 @@
 //! Several statements that are applied all or none.
 
 use std::borrow::Cow;
+use std::future::IntoFuture;
 
 use super::params::IntoParams;
 use super::receipt::Receipt;
 use super::store::Store;
-use super::write::Write;
+use super::write::{Write, WriteFuture};
 use crate::error::WriteError;
 use crate::sqlite::writer::{StatementCall, WriteTask};
 
@@ -49,7 +50,7 @@ impl Batch {
         self
     }
 
-    /// The write that carries the batch out. Its receipt counts the rows of all statements. An empty batch
+    /// The write that carries the batch out, to set its level or its deadline. Awaiting the batch sends it too. Its receipt counts the rows of all statements. An empty batch
     /// does nothing and succeeds.
     ///
     /// # Errors
@@ -58,5 +59,14 @@ impl Batch {
     pub fn send(self) -> Write<Receipt> {
         let task = self.calls.map(WriteTask::Batch);
         self.store.write_task(task, |output| Ok(output.receipt))
+    }
+}
+
+impl IntoFuture for Batch {
+    type Output = Result<Receipt, WriteError>;
+    type IntoFuture = WriteFuture<Receipt>;
+
+    fn into_future(self) -> WriteFuture<Receipt> {
+        self.send().into_future()
     }
 }

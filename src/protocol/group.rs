@@ -25,6 +25,8 @@ pub(crate) struct GroupRun<S: Storage> {
     ledger: SyncLedger,
     sequencer: Sequencer,
     limits: GroupLimits,
+    /// After a lost transaction: which of the commands before the culprit had been done in it.
+    done_before: Vec<bool>,
 }
 
 struct Started<W: Work> {
@@ -38,6 +40,10 @@ struct Started<W: Work> {
 impl<W: Work> Started<W> {
     fn new(member: Member<W>) -> Self {
         Self { member, verdict: None, is_final: false }
+    }
+
+    fn is_done(&self) -> bool {
+        matches!(self.verdict, Some(Verdict::Done { .. }))
     }
 }
 
@@ -63,7 +69,7 @@ enum Ending {
 
 impl<S: Storage> GroupRun<S> {
     pub(crate) fn new(limits: GroupLimits, sequencer: Sequencer) -> Self {
-        Self { started: Vec::new(), ledger: SyncLedger::new(), sequencer, limits }
+        Self { started: Vec::new(), ledger: SyncLedger::new(), sequencer, limits, done_before: Vec::new() }
     }
 
     /// Carries out what the hand holds.
@@ -94,6 +100,9 @@ impl<S: Storage> GroupRun<S> {
         }
         for index in self.pending() {
             self.transact(storage, &[index])?;
+        }
+        if let Ending::Lost = ending {
+            self.judge_culprit(storage)?;
         }
         let report = self.report(level, began, applied);
         self.answer();
@@ -126,6 +135,8 @@ impl<S: Storage> GroupRun<S> {
             self.started.push(Started::new(member));
             let index = self.started.len() - 1;
             if let Ending::Lost = self.apply(storage, index) {
+                self.done_before = self.started[..index].iter().map(Started::is_done).collect();
+                self.started[index].is_final = false;
                 self.void(0..index);
                 return Ending::Lost;
             }
@@ -134,6 +145,21 @@ impl<S: Storage> GroupRun<S> {
             }
         }
         Ending::Settled
+    }
+
+    /// The one that took the transaction with it had failed beside what the others had done. If they came out
+    /// otherwise without it, its failure may speak of rows that never were: then it is carried out alone.
+    fn judge_culprit(&mut self, storage: &mut S) -> Result<(), ReasonOf<S>> {
+        let done_before = std::mem::take(&mut self.done_before);
+        let culprit = done_before.len();
+        self.started[culprit].is_final = true;
+        if done_before.iter().zip(&self.started).all(|(before, other)| *before == other.is_done()) {
+            return Ok(());
+        }
+        self.started[culprit].is_final = false;
+        self.void(std::iter::once(culprit));
+        self.transact(storage, &[culprit])?;
+        Ok(())
     }
 
     fn carry_out_rest_alone(
@@ -154,7 +180,7 @@ impl<S: Storage> GroupRun<S> {
 
     /// What the started commands were, once each has its verdict.
     fn report(&self, level: AckLevel, began: Instant, applied: Instant) -> GroupReport {
-        let failed = |one: &&Started<S::Command>| !matches!(one.verdict, Some(Verdict::Done { .. }));
+        let failed = |one: &&Started<S::Command>| !one.is_done();
         GroupReport {
             commands: self.started.len(),
             failed: self.started.iter().filter(failed).count(),
@@ -177,7 +203,10 @@ impl<S: Storage> GroupRun<S> {
         }
         for index in indices {
             if let Ending::Lost = self.apply(storage, *index) {
-                self.void(indices.iter().copied().filter(|other| other != index));
+                // A second culprit beside others is judged alone, as they are.
+                if indices.len() > 1 {
+                    self.void(indices.iter().copied());
+                }
                 return Ok(Ending::Lost);
             }
         }
@@ -252,6 +281,7 @@ impl<S: Storage> GroupRun<S> {
     fn void(&mut self, indices: impl Iterator<Item = usize>) {
         for index in indices {
             self.started[index].verdict = None;
+            self.started[index].is_final = false;
         }
     }
 

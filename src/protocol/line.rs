@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::task::Waker;
+use std::time::Instant;
 
 use super::answer::Responder;
 use super::limits::{GroupLimits, QueueLimits};
@@ -17,6 +18,7 @@ pub(crate) struct Entry<W: Work> {
     pub(crate) responder: Responder<W>,
     /// Counted once, at arrival: what is given back must be what was taken.
     pub(crate) bytes: usize,
+    pub(crate) deadline: Option<Instant>,
 }
 
 /// A place in the line. Its entry is gone once the caller withdrew.

@@ -119,7 +119,7 @@ impl<W: Work> CommandQueue<W> {
             return Err(Refusal::Overloaded);
         }
         let (responder, ticket) = slot(admitted);
-        let number = state.line.push(Entry { work, responder, bytes }, admitted);
+        let number = state.line.push(Entry { work, responder, bytes, deadline }, admitted);
         if let Some(deadline) = deadline {
             state.deadlines.push(Reverse((deadline, number)));
             self.forget_settled_deadlines(&mut state);
@@ -244,7 +244,13 @@ impl<W: Work> CommandQueue<W> {
                 let wake = state.admit(&mut wakers);
                 drop(state);
                 self.wake(wake, wakers);
-                return Some(entry.into());
+                match start(entry) {
+                    Some(member) => return Some(member),
+                    None => {
+                        state = self.state.lock();
+                        continue;
+                    }
+                }
             }
             if state.is_finished() {
                 return None;
@@ -356,10 +362,10 @@ impl<W: Command> CommandQueue<W> {
 
     /// Starts the next command of the hand: from here on it is neither withdrawn nor refused.
     pub(crate) fn start_next(&self) -> Option<Member<W>> {
-        let mut hand = self.hand.lock();
         loop {
-            if let Some(entry) = hand.pop_front()?.entry {
-                return Some(entry.into());
+            let place = self.hand.lock().pop_front()?;
+            if let Some(member) = place.entry.and_then(start) {
+                return Some(member);
             }
         }
     }
@@ -390,6 +396,17 @@ impl<W: Work> QueueState<W> {
     fn is_finished(&self) -> bool {
         (self.closing || self.stopped.is_some()) && self.line.commands() == 0
     }
+}
+
+/// Starts work, unless its deadline has passed: the alarm's thread may be late, the answer must not be.
+fn start<W: Work>(entry: Entry<W>) -> Option<Member<W>> {
+    // In a model the deadline is over or not as the thread says that plays the clock.
+    let is_late = !cfg!(walwright_model) && entry.deadline.is_some_and(|deadline| deadline <= now());
+    if is_late {
+        entry.responder.answer(Answer::NotStarted(Refusal::Expired));
+        return None;
+    }
+    Some(entry.into())
 }
 
 fn refuse<W: Work>(entries: Vec<Entry<W>>, refusal: &Refusal<W::Reason>) {

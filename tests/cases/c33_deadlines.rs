@@ -61,6 +61,22 @@ fn c33_expired_in_the_queue() {
     });
 }
 
+/// Only the alarm's thread looked at deadlines: a writer that was quicker carried out what had expired.
+#[test]
+fn c33_expired_before_the_alarm_rings() {
+    watchdog(LIMIT, || {
+        let scratch = Scratch::new();
+        let store = builder(&scratch).open().wait().unwrap();
+        for id in 1..=300 {
+            assert_expired(send_hurried(&store, id, Duration::ZERO).wait());
+            let read = store.query("SELECT 1", ()).deadline(Duration::ZERO).wait();
+            assert!(matches!(read, Err(walwright::ReadError::Expired)), "{read:?}");
+        }
+        store.close().wait().unwrap();
+        assert_eq!(ids(&probe(&scratch)), [] as [i64; 0]);
+    });
+}
+
 /// The writer has taken them into its group, but not started them: a closure before them takes long.
 #[test]
 fn c33_expired_in_the_group() {

@@ -312,6 +312,28 @@ fn a_closure_that_is_carried_out_again_does_not_see_its_first_run() {
     });
 }
 
+/// A command rolled the whole group back because of a row that another one had inserted. Carried out again, the
+/// other one failed; yet the first kept its "UNIQUE constraint failed", about a row that never was.
+#[test]
+fn a_culprit_does_not_fail_by_a_row_that_never_was() {
+    run(|| {
+        let bed = Bed::with(SCHEMA);
+        let store = open(&bed);
+        let mut runs = 0;
+        let fickle = store.write(move |tx| {
+            tx.execute("INSERT INTO t VALUES (10, 'first run')", ())?;
+            runs += 1;
+            if runs == 1 { Ok(()) } else { Err(ClosureError::message("second run")) }
+        });
+        let culprit = store.execute("INSERT OR ROLLBACK INTO t VALUES (10, 'mine')", ());
+        let writes: [AnyWrite; 2] = [fickle.into(), culprit.into()];
+        let answers = bed.answers(&store, writes);
+        assert!(answers[0].0.is_err(), "or this test shows nothing");
+        assert!(answers[1].0.is_ok(), "{:?}", answers[1].0);
+        assert_eq!(column::<String>(&store, "SELECT v FROM t WHERE id = 10"), ["mine"]);
+    });
+}
+
 #[test]
 fn a_failure_that_was_caused_by_a_culprit_is_taken_back() {
     run(|| {

@@ -127,7 +127,7 @@ impl<'c> Session<'c> {
         } else {
             self.connection.prepare(text).map(Prepared::Own)
         };
-        let prepared = prepared.map_err(|error| self.failure(error))?;
+        let prepared = prepared.map_err(|error| self.failure(of_text(error, text)))?;
         let (text, facts) = self.facts_of(text, &prepared)?;
         Ok(Statement::new(self, prepared, text, facts))
     }
@@ -299,6 +299,16 @@ impl Drop for Session<'_> {
     fn drop(&mut self) {
         self.finish();
         self.state.guard.set_users(false);
+    }
+}
+
+/// What SQLite says while it prepares a statement is about its text, also where it names no place in it.
+fn of_text(error: rusqlite::Error, sql: &str) -> rusqlite::Error {
+    match error {
+        rusqlite::Error::SqliteFailure(error, Some(msg)) if error.extended_code == ffi::SQLITE_ERROR => {
+            rusqlite::Error::SqlInputError { error, msg, sql: sql.to_owned(), offset: -1 }
+        }
+        other => other,
     }
 }
 
