@@ -134,22 +134,19 @@ impl<W: Work> CommandQueue<W> {
 
     /// Takes place `number` out of the line if it still waits for room. Admitted work stays.
     pub(crate) fn leave(&self, number: u64) {
-        let mut wakers = Vec::new();
-        let mut state = self.state.lock();
-        let entry = state.line.withdraw_waiting(number);
-        let wake = state.admit(&mut wakers);
-        drop(state);
-        self.wake(wake, wakers);
-        if let Some(entry) = entry {
-            entry.responder.answer(Answer::NotStarted(Refusal::Closed));
-        }
+        self.take_out(|line| line.withdraw_waiting(number));
     }
 
-    /// Takes place `number` out wherever it is, unless it was started.
+    /// Takes place `number` out of the line, admitted or not.
     pub(crate) fn withdraw(&self, number: u64) {
+        self.take_out(|line| line.withdraw(number));
+    }
+
+    /// Takes work out that nobody waits for any more, and admits who fits now.
+    fn take_out(&self, withdraw: impl FnOnce(&mut Line<W>) -> Option<Entry<W>>) {
         let mut wakers = Vec::new();
         let mut state = self.state.lock();
-        let entry = state.line.withdraw(number);
+        let entry = withdraw(&mut state.line);
         let wake = state.admit(&mut wakers);
         drop(state);
         self.wake(wake, wakers);
