@@ -83,11 +83,15 @@
 pub use rusqlite;
 
 mod board;
+#[expect(dead_code, unused_imports, reason = "the parts that use it are on their way")]
+mod coalescing;
 mod contained;
 mod error;
 mod handle;
 mod migration;
 mod protocol;
+#[expect(dead_code, unused_imports, reason = "the parts that use it are on their way")]
+mod row;
 mod settings;
 mod sqlite;
 mod sync;
@@ -103,6 +107,7 @@ pub use handle::{
 };
 pub use migration::Migration;
 pub use protocol::level::AckLevel;
+pub use row::{BulkReceipt, RevisionKind, RowReceipt, Value};
 pub use settings::Settings;
 pub use sqlite::memory_statistics::{SqliteInUse, disable_sqlite_memory_statistics};
 pub use sqlite::session::{Db, NotAllowed, Rows, Statement, StopReason, Stopped, TransactionEnded, Tx};

@@ -1,0 +1,18 @@
+//! Row commands and row queries as plain data: what travels between a table's handle and the engine's threads.
+//!
+//! Nothing here knows how a row is stored. The handle makes these from typed rows, coalescing plans with
+//! them, and SQLite's folders carry them out.
+
+mod command;
+mod query;
+mod receipt;
+mod shape;
+mod value;
+
+pub(crate) use command::{BulkCommand, BulkWork, Guard, RowCommand, RowOp};
+pub(crate) use query::{Condition, Order, PageStart, RowQuery, RowQueryKind};
+pub(crate) use shape::{Affinity, ColumnShape, Revision, TableShape};
+
+pub use receipt::{BulkReceipt, RowReceipt};
+pub use shape::RevisionKind;
+pub use value::Value;
