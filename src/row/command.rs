@@ -71,7 +71,8 @@ impl RowCommand {
 
     /// The memory that it holds beside itself, in bytes.
     pub(crate) fn heap_bytes(&self) -> usize {
-        let places = self.key.capacity() * size_of::<Value>() + self.set.capacity() * size_of::<(usize, Value)>();
+        let places =
+            self.key.capacity() * size_of::<Value>() + self.set.capacity() * size_of::<(usize, Value)>();
         places + self.values().map(Value::bytes).sum::<usize>()
     }
 
