@@ -97,7 +97,7 @@ mod sqlite;
 mod sync;
 
 pub use error::{
-    CloseError, ClosureError, HookFailure, MigrationFailure, OpenError, Outcome, ReadError, SqliteError,
+    CloseError, ClosureError, Conflict, HookFailure, MigrationFailure, OpenError, Outcome, ReadError, SqliteError,
     StoreFailure, WriteError,
 };
 pub use handle::{

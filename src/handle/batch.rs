@@ -30,12 +30,12 @@ use crate::sqlite::writer::{StatementCall, WriteTask};
 #[must_use = "a batch does nothing until it is sent"]
 pub struct Batch {
     store: Store,
-    calls: Result<Vec<StatementCall>, WriteError>,
+    items: Result<Vec<BatchItem>, WriteError>,
 }
 
 impl Batch {
     pub(crate) fn new(store: Store) -> Self {
-        Self { store, calls: Ok(Vec::new()) }
+        Self { store, items: Ok(Vec::new()) }
     }
 
     /// Adds one statement. Rows that it returns are dropped.
