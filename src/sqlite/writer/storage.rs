@@ -16,7 +16,7 @@ use crate::error::{SqliteError, StoreFailure, WriteError};
 use crate::handle::Engine;
 use crate::protocol::level::AckLevel;
 use crate::protocol::storage::{
-    Applied, CommitError, Committed, GroupReport, Interruption, Readiness, Storage,
+    Applied, CommitError, Committed, GroupReport, Interruption, Joined, Readiness, Storage, TransactionLost,
 };
 use crate::sqlite::files::identity::FileIdentity;
 use crate::sqlite::reason::Reason;
@@ -286,6 +286,18 @@ impl Storage for SqliteStorage {
             self.last_sequence = sequence;
         }
         applied
+    }
+
+    fn joins(&self, _command: &WriteCommand) -> bool {
+        false
+    }
+
+    fn apply_together(
+        &mut self,
+        _commands: &mut [&mut WriteCommand],
+        _first_sequence: u64,
+    ) -> Result<Vec<Joined<WriteCommand>>, TransactionLost> {
+        Err(TransactionLost)
     }
 
     fn commit(&mut self) -> Result<Committed, CommitError<WriteError, Reason>> {
