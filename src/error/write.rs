@@ -4,6 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use super::{ClosureError, InvalidValue, Outcome, SqliteError, StoreFailure};
+use crate::protocol::work::Refusal;
+use crate::sqlite::reason::Reason;
 use crate::sync::Arc;
 
 /// Why a write was not acknowledged. [`outcome`](Self::outcome) says what is on disk.
@@ -219,6 +221,24 @@ impl From<SqliteError> for WriteError {
             _ => Self::Sql(error),
         }
     }
+}
+
+impl From<Refusal<Reason>> for WriteError {
+    fn from(refusal: Refusal<Reason>) -> Self {
+    match refusal {
+        Refusal::Overloaded => Self::Overloaded,
+        Refusal::TooLarge { bytes, limit } => Self::TooLarge { size: bytes, limit },
+        Refusal::Expired => Self::Expired,
+        Refusal::Closed => Self::Closed,
+        Refusal::Stopped(Reason::Failure(failure)) => Self::Stopped(failure),
+        Refusal::Stopped(Reason::Begin(error)) | Refusal::Begin(Reason::Begin(error)) => match error.code() {
+            rusqlite::ffi::SQLITE_BUSY => Self::Busy(error),
+            rusqlite::ffi::SQLITE_FULL => Self::DiskFull(error),
+            _ => Self::Begin(error),
+        },
+        Refusal::Begin(Reason::Failure(failure)) => Self::Stopped(failure),
+    }
+}
 }
 
 impl From<InvalidValue> for WriteError {

@@ -7,7 +7,7 @@ use super::rows::{BulkProgress, RowEffect};
 use crate::error::{ClosureError, WriteError};
 use crate::handle::{Params, Receipt, ResultRows};
 use crate::protocol::level::AckLevel;
-use crate::protocol::work::{Command, Work};
+use crate::protocol::work::{Answer, Command, Work};
 use crate::row::{BulkCommand, RowCommand, TableShape, Value};
 use crate::sqlite::reason::Reason;
 use crate::sqlite::session::Tx;
@@ -98,6 +98,7 @@ impl BulkCall {
 
     fn keep_piece(&mut self) {
         if let Some(piece) = self.piece.take() {
+
             self.committed = piece;
         }
     }
@@ -202,5 +203,26 @@ impl Command for WriteCommand {
     fn level(&self) -> AckLevel {
         // A flush that is not durable would be none, whatever level its caller set.
         if let WriteTask::Flush = self.task { AckLevel::Durable } else { self.level }
+    }
+
+    fn keep_piece(&mut self) {
+        if let WriteTask::Bulk(call) = &mut self.task {
+            call.keep_piece();
+        }
+    }
+
+    fn set_back(&self, answer: Answer<Self>) -> Answer<Self> {
+        match &self.task {
+            WriteTask::Bulk(call) if call.committed.rows > 0 => {
+                let source = match answer {
+                    Answer::Failed(error) => error,
+                    Answer::NotStarted(refusal) => WriteError::from(refusal),
+                    // Then nobody knows of the last piece either.
+                    other => return other,
+                };
+                Answer::Failed(WriteError::Partial { rows: call.committed.rows, source: Box::new(source) })
+            }
+            _ => answer,
+        }
     }
 }

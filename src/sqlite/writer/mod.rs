@@ -4,6 +4,7 @@ mod checkpoint;
 mod command;
 mod opening;
 mod rows;
+mod run;
 mod storage;
 mod transaction;
 mod wal_log;

@@ -10,14 +10,14 @@ use super::command::{
     BatchItem, BulkCall, ModifyCall, StatementCall, WriteClosure, WriteCommand, WriteOutput, WriteTask,
     WriteValue,
 };
-use super::rows::{self, PieceEnd, RowEffect, RowFailure, TableDesks};
+use super::rows::{self, PieceEnd, RowEffect, RowFailure, TableDesk, TableDesks};
 use super::wal_log::has_open_foreign_keys;
 use crate::board::Board;
 use crate::error::{ClosureError, SqliteError, WriteError};
 use crate::handle::Receipt;
 use crate::protocol::foreign_code::guarded;
 use crate::protocol::storage::Applied;
-use crate::row::RowCommand;
+use crate::row::{RowCommand, TableShape};
 use crate::sqlite::engine_statement::EngineStatement;
 use crate::sqlite::session::{
     NotAllowed, Session, SessionError, SessionState, StatementFacts, StopCheck, StopLimits, StopReason,
@@ -74,6 +74,20 @@ impl<'i> Isolation<'i> {
             self.session.as_engine(|| self.transaction.savepoint.run())?;
         }
         Ok(())
+    }
+
+    /// Runs `work` on the desk of a table, behind a savepoint if the table needs one.
+    pub(super) fn on_desk<T, E: From<RowFailure>>(
+        &self,
+        table: &Arc<TableShape>,
+        work: impl FnOnce(&mut TableDesk) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut desks = self.transaction.desks.borrow_mut();
+        let desk = desks.desk(self.session, table)?;
+        if desk.needs_savepoint() {
+            self.set_savepoint().map_err(|error| RowFailure::Session(SessionError::Sqlite(error)))?;
+        }
+        work(desk)
     }
 
     /// Ends the command: after a failure nothing of it is left. The transaction may be gone afterwards.
@@ -189,10 +203,10 @@ impl Transaction {
         let (result, deletes) = self.isolated(|isolation| {
             board.statements.add(1);
             isolation.set_savepoint()?;
-            let mut desks = self.desks.borrow_mut();
-            let desk = desks.desk(isolation.session, &call.command.table).map_err(|error| self.row_error(error))?;
-            rows::carry_out_piece(desk, isolation.session, &call.command, &mut progress, sequence)
-                .map_err(|error| self.row_error(error))
+            let piece = isolation.on_desk(&call.command.table, |desk| {
+                rows::carry_out_piece(desk, isolation.session, &call.command, &mut progress, sequence)
+            });
+            piece.map_err(|failure| self.row_error(failure))
         });
         let result = self.after_damage(result);
         let rows = progress.rows;
@@ -266,15 +280,10 @@ impl Transaction {
         sequence: u64,
         board: &Board,
     ) -> Result<Done, WriteError> {
-        let mut desks = self.desks.borrow_mut();
-        let desk = desks.desk(isolation.session, &command.table).map_err(|error| self.row_error(error))?;
-        if desk.needs_savepoint() {
-            isolation.set_savepoint()?;
-        }
         board.statements.add(1);
-        let effect = rows::carry_out(desk, isolation.session, command, sequence)
-            .map_err(|error| self.row_error(error))?;
-        Ok(Done::row(effect))
+        let effect = isolation
+            .on_desk(&command.table, |desk| rows::carry_out(desk, isolation.session, command, sequence));
+        effect.map(Done::row).map_err(|failure| self.row_error(failure))
     }
 
     fn modify(
@@ -284,18 +293,16 @@ impl Transaction {
         sequence: u64,
         board: &Board,
     ) -> Result<Done, WriteError> {
-        let mut desks = self.desks.borrow_mut();
-        let desk = desks.desk(isolation.session, &call.table).map_err(|error| self.row_error(error))?;
-        if desk.needs_savepoint() {
-            isolation.set_savepoint()?;
-        }
         board.statements.add(1);
-        let (closure, mut returned) = (&mut call.change, None);
-        let changed = rows::modify(desk, isolation.session, &call.key, &call.columns, sequence, |values| {
-            let ended = guarded(|| closure(values));
-            let (set, value) = self.closure_value(ended, board)?;
-            returned = Some(value);
-            Ok(set)
+        let ModifyCall { table, key, columns, change } = call;
+        let mut returned = None;
+        let changed = isolation.on_desk(table, |desk| {
+            rows::modify(desk, isolation.session, key, columns, sequence, |values| {
+                let ended = guarded(|| change(values));
+                let (set, value) = self.closure_value(ended, board)?;
+                returned = Some(value);
+                Ok(set)
+            })
         });
         let effect = changed.map_err(|failure| match failure {
             ModifyFailure::Row(failure) => self.row_error(failure),

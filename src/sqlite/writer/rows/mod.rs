@@ -17,7 +17,7 @@ use crate::sqlite::session::SessionError;
 
 pub(super) use bulk::{BulkProgress, PieceEnd, carry_out_piece};
 pub(super) use chain::carry_out_chain;
-pub(super) use desk::TableDesks;
+pub(super) use desk::{TableDesk, TableDesks};
 pub(super) use modify::modify;
 pub(super) use row::carry_out;
 
