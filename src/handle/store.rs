@@ -23,6 +23,7 @@ use crate::sqlite::reader::{ReadOutput, ReadTask};
 use crate::sqlite::session::{Db, Tx};
 use crate::sqlite::writer::{StatementCall, WriteCommand, WriteOutput, WriteTask, WriteValue};
 use crate::sync::Arc;
+use crate::table::TableBuilder;
 
 /// A store: a SQLite file with one writer, group commit and honest acknowledgements.
 ///
@@ -154,7 +155,15 @@ impl Store {
         })
     }
 
-    /// Starts a batch of statements that are applied all or none. See [`Batch`].
+    /// Starts opening a table whose rows are `T`s, a struct with fields named like its columns, or
+    /// [`Row`](crate::Row) for a schema that is known only at run time. Nothing happens before
+    /// [`TableBuilder::open`]. The table must be there: create it in a migration. See
+    /// [`Table`](crate::Table) for what can be done with it.
+    pub fn table<T>(&self, name: impl Into<String>) -> TableBuilder<T> {
+        TableBuilder::new(self.clone(), name.into())
+    }
+
+    /// Starts a batch of statements and row commands that are applied all or none. See [`Batch`].
     pub fn batch(&self) -> Batch {
         Batch::new(self.clone())
     }
@@ -266,7 +275,7 @@ impl Store {
                 // The box was made above from an `R`, and nothing in between looks into it.
                 Err(_) => unreachable!("a closure's value has the closure's type"),
             },
-            ReadOutput::Rows(_) => unreachable!("a closure is answered with a closure's value"),
+            _ => unreachable!("a closure is answered with a closure's value"),
         })
     }
 
@@ -292,7 +301,7 @@ impl Store {
             params.into_params().map(|params| ReadTask::Query { sql, params }).map_err(ReadError::from);
         Read::new(self.clone(), task, |output| match output {
             ReadOutput::Rows(rows) => Ok(rows),
-            ReadOutput::Closure(_) => unreachable!("a query is answered with rows"),
+            _ => unreachable!("a query is answered with rows"),
         })
     }
 

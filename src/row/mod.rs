@@ -14,7 +14,7 @@ mod value;
 pub(crate) use command::{BulkCommand, BulkWork, Guard, RowCommand, RowOp};
 pub(crate) use query::{Condition, Order, PageStart, RowQuery, RowQueryKind};
 pub(crate) use quote::quoted;
-pub(crate) use shape::{Affinity, ColumnShape, Revision, TableShape};
+pub(crate) use shape::{Affinity, ColumnShape, Revision, ShapeRequest, TableShape};
 
 pub use key::IntoKey;
 pub use receipt::{BulkReceipt, RowReceipt};

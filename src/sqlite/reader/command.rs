@@ -4,9 +4,10 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::time::Instant;
 
-use crate::error::{ClosureError, ReadError};
+use crate::error::{ClosureError, ReadError, TableError};
 use crate::handle::{Params, ResultRows};
 use crate::protocol::work::Work;
+use crate::row::{ShapeRequest, TableShape};
 use crate::sqlite::reason::Reason;
 use crate::sqlite::session::Db;
 
@@ -27,13 +28,15 @@ pub(crate) enum ReadTask {
     Closure(ReadClosure),
     /// One statement, whose rows are returned.
     Query { sql: Cow<'static, str>, params: Params },
+    /// The shape of a table.
+    Shape(ShapeRequest),
 }
 
 impl ReadTask {
     /// The size of the largest value that is sent along.
     pub(crate) fn largest_value(&self) -> usize {
         match self {
-            Self::Closure(_) => 0,
+            Self::Closure(_) | Self::Shape(_) => 0,
             Self::Query { params, .. } => params.largest_value(),
         }
     }
@@ -46,12 +49,14 @@ pub(crate) type ReadClosure = Box<dyn FnOnce(&Db<'_>) -> Result<Box<dyn Any + Se
 pub(crate) enum ReadOutput {
     Closure(Box<dyn Any + Send>),
     Rows(ResultRows),
+    Shape(Result<TableShape, TableError>),
 }
 
 impl ReadCommand {
     pub(crate) fn new(task: ReadTask, deadline: Option<Instant>) -> Self {
         let data = match &task {
             ReadTask::Closure(closure) => size_of_val(&**closure),
+            ReadTask::Shape(_) => 0,
             ReadTask::Query { sql: Cow::Borrowed(_), params } => params.bytes(),
             ReadTask::Query { sql: Cow::Owned(sql), params } => sql.len() + params.bytes(),
         };
