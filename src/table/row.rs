@@ -80,7 +80,7 @@ impl Row {
 
     /// A column's value; `None` if the row does not have the column.
     pub fn value(&self, column: &str) -> Option<&Value> {
-        self.place(column).map(|place| &self.columns[place].1)
+        self.iter().find(|(name, _)| name.eq_ignore_ascii_case(column)).map(|(_, value)| value)
     }
 
     /// A column's value as a type of the program, by the same rules as a field of a typed row.
@@ -112,8 +112,8 @@ impl Row {
     }
 
     fn put(&mut self, column: String, value: Value) {
-        match self.place(&column) {
-            Some(place) => self.columns[place].1 = value,
+        match self.columns.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case(&column)) {
+            Some((_, stands)) => *stands = value,
             None => self.columns.push((column, value)),
         }
     }
