@@ -10,7 +10,9 @@ mod shape;
 mod value;
 
 pub(crate) use command::{BulkCommand, BulkWork, Guard, RowCommand, RowOp};
-pub(crate) use query::{Condition, Order, PageStart, RowQuery, RowQueryKind};
+pub(crate) use query::{
+    Condition, Order, OrderTerm, PageQuery, PageStart, RowPart, RowQuery, RowQueryKind, total_order,
+};
 pub(crate) use shape::{Affinity, ColumnShape, Revision, TableShape};
 
 pub use receipt::{BulkReceipt, RowReceipt};

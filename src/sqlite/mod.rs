@@ -7,6 +7,7 @@ pub(crate) mod patience;
 pub(crate) mod plan;
 pub(crate) mod reader;
 pub(crate) mod reason;
+pub(crate) mod row_value;
 pub(crate) mod session;
 pub(crate) mod settings;
 pub(crate) mod writer;

@@ -4,9 +4,11 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::time::Instant;
 
+use super::row_query::TableRows;
 use crate::error::{ClosureError, ReadError};
 use crate::handle::{Params, ResultRows};
 use crate::protocol::work::Work;
+use crate::row::RowQuery;
 use crate::sqlite::reason::Reason;
 use crate::sqlite::session::Db;
 
@@ -27,6 +29,8 @@ pub(crate) enum ReadTask {
     Closure(ReadClosure),
     /// One statement, whose rows are returned.
     Query { sql: Cow<'static, str>, params: Params },
+    /// A question about the rows of a table.
+    Rows(RowQuery),
 }
 
 impl ReadTask {
@@ -35,6 +39,7 @@ impl ReadTask {
         match self {
             Self::Closure(_) => 0,
             Self::Query { params, .. } => params.largest_value(),
+            Self::Rows(query) => query.largest_value(),
         }
     }
 }
@@ -46,6 +51,8 @@ pub(crate) type ReadClosure = Box<dyn FnOnce(&Db<'_>) -> Result<Box<dyn Any + Se
 pub(crate) enum ReadOutput {
     Closure(Box<dyn Any + Send>),
     Rows(ResultRows),
+    TableRows(TableRows),
+    Count(u64),
 }
 
 impl ReadCommand {
@@ -54,6 +61,7 @@ impl ReadCommand {
             ReadTask::Closure(closure) => size_of_val(&**closure),
             ReadTask::Query { sql: Cow::Borrowed(_), params } => params.bytes(),
             ReadTask::Query { sql: Cow::Owned(sql), params } => sql.len() + params.bytes(),
+            ReadTask::Rows(query) => query.heap_bytes(),
         };
         Self { task, deadline, sent: Instant::now(), bytes: OVERHEAD_BYTES + data }
     }
