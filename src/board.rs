@@ -13,6 +13,7 @@ pub(crate) struct Board {
     pub(crate) groups: Counter,
     pub(crate) commands: Counter,
     pub(crate) statements: Counter,
+    pub(crate) coalesced: Counter,
     pub(crate) failed_commands: Counter,
     pub(crate) panics: Counter,
     pub(crate) reads: Counter,

@@ -95,9 +95,11 @@ mod row;
 mod settings;
 mod sqlite;
 mod sync;
+#[allow(dead_code, unused_imports, reason = "the parts that use it are on their way")]
+mod table;
 
 pub use error::{
-    CloseError, ClosureError, HookFailure, MigrationFailure, OpenError, Outcome, ReadError, SqliteError,
+    CloseError, ClosureError, Conflict, HookFailure, MigrationFailure, OpenError, Outcome, ReadError, SqliteError,
     StoreFailure, WriteError,
 };
 pub use handle::{
@@ -107,10 +109,11 @@ pub use handle::{
 };
 pub use migration::Migration;
 pub use protocol::level::AckLevel;
-pub use row::{BulkReceipt, RevisionKind, RowReceipt, Value};
+pub use row::{BulkReceipt, IntoKey, IntoValue, RevisionKind, RowReceipt, Unstorable, Value};
 pub use settings::Settings;
 pub use sqlite::memory_statistics::{SqliteInUse, disable_sqlite_memory_statistics};
 pub use sqlite::session::{Db, NotAllowed, Rows, Statement, StopReason, Stopped, TransactionEnded, Tx};
+pub use table::{DecodeError, Row, like_contains, like_prefix};
 
 /// Compiles the examples of the README.
 #[cfg(doctest)]

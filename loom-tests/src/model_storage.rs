@@ -11,7 +11,7 @@ use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::command::{Deed, Receipt, Write};
 use crate::protocol::level::AckLevel;
 use crate::protocol::storage::{
-    Applied, CommitError, Committed, GroupReport, Interruption, Readiness, Storage,
+    Applied, CommitError, Committed, GroupReport, Interruption, Joined, Readiness, Storage, TransactionLost,
 };
 
 /// Whose record it is, and under which commit sequence. Another program's has neither.
@@ -283,6 +283,18 @@ impl Storage for ModelStorage {
         }
         let output = Receipt { sequence, seen: transaction.base + transaction.records.len() };
         Applied::Done { output, deletes: matches!(command.deed, Deed::Delete | Deed::DeleteNothing) }
+    }
+
+    fn joins(&self, _command: &Write) -> bool {
+        false
+    }
+
+    fn apply_together(
+        &mut self,
+        _commands: &mut [&mut Write],
+        _first_sequence: u64,
+    ) -> Result<Vec<Joined<Write>>, TransactionLost> {
+        Err(TransactionLost)
     }
 
     fn commit(&mut self) -> Result<Committed, CommitError<&'static str, &'static str>> {

@@ -15,7 +15,7 @@ pub use failure::StoreFailure;
 pub use open::{HookFailure, MigrationFailure, OpenError};
 pub use read::ReadError;
 pub use sqlite::SqliteError;
-pub use write::WriteError;
+pub use write::{Conflict, WriteError};
 
 /// What a failed write left on disk. Every [`WriteError`] knows it: [`WriteError::outcome`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,8 +26,7 @@ pub enum Outcome {
     /// The command was started and failed by itself; everything it did was undone before its group
     /// was committed. Nothing of it is on disk.
     NotApplied,
-    /// Bulk work that is done in pieces stopped after some of them were committed. No call of this version
-    /// works in pieces.
+    /// Bulk work that is done in pieces stopped after some of them were committed.
     Partial {
         /// Rows changed by the pieces that were committed. They are on disk.
         rows: u64,

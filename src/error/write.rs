@@ -4,11 +4,13 @@ use std::fmt;
 use std::time::Duration;
 
 use super::{ClosureError, InvalidValue, Outcome, SqliteError, StoreFailure};
+use crate::protocol::work::Refusal;
+use crate::sqlite::reason::Reason;
 use crate::sync::Arc;
 
 /// Why a write was not acknowledged. [`outcome`](Self::outcome) says what is on disk.
 ///
-/// Messages name no values of rows.
+/// Messages name no values of rows, but revisions.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WriteError {
@@ -54,6 +56,46 @@ pub enum WriteError {
     ResultTooLarge {
         /// The limit in bytes.
         limit: usize,
+    },
+    /// The guard of a row command does not hold: the row is not there, or not as it was expected. Nothing was
+    /// applied. Read the row again and decide anew.
+    Conflict(Conflict),
+    /// The table is not the one any more that its handle was opened on: it was dropped, or its key, its revision
+    /// column or the type of a column has changed. Nothing was applied. Open the table again.
+    SchemaChanged {
+        /// The table.
+        table: String,
+    },
+    /// Work on many rows stopped after some of its pieces were committed. Those stay; nothing else of it is
+    /// on disk.
+    Partial {
+        /// Rows changed by the pieces that were committed.
+        rows: u64,
+        /// What stopped it.
+        source: Box<WriteError>,
+    },
+    /// A row command names a column that the table does not have. The command was not queued.
+    UnknownColumn {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+    },
+    /// The key of a row command has not as many parts as that of the table. The command was not queued.
+    WrongKey {
+        /// The table.
+        table: String,
+        /// Columns of its key.
+        expected: usize,
+        /// Values that were given.
+        given: usize,
+    },
+    /// A row command asks for something that its table does not offer. The command was not queued.
+    InvalidCommand {
+        /// The table.
+        table: String,
+        /// What is wrong with it.
+        what: &'static str,
     },
     /// A value cannot be stored as it is. The command was not queued.
     InvalidValue(InvalidValue),
@@ -134,13 +176,20 @@ impl WriteError {
             | Self::Panic { .. }
             | Self::RunLimit { .. }
             | Self::CloseTimedOut
-            | Self::ResultTooLarge { .. } => Outcome::NotApplied,
+            | Self::ResultTooLarge { .. }
+            | Self::Conflict(_)
+            | Self::SchemaChanged { .. } => Outcome::NotApplied,
+            Self::Partial { source, .. } if source.outcome() == Outcome::Unknown => Outcome::Unknown,
+            Self::Partial { rows, .. } => Outcome::Partial { rows: *rows },
             Self::Unknown(_)
             | Self::Reentrant { admitted: true }
             | Self::WouldBlockRuntime { admitted: true }
             | Self::Forked { admitted: true } => Outcome::Unknown,
             Self::Busy(_)
             | Self::Begin(_)
+            | Self::UnknownColumn { .. }
+            | Self::WrongKey { .. }
+            | Self::InvalidCommand { .. }
             | Self::InvalidValue(_)
             | Self::TooLarge { .. }
             | Self::Overloaded
@@ -172,6 +221,24 @@ impl From<SqliteError> for WriteError {
             _ => Self::Sql(error),
         }
     }
+}
+
+impl From<Refusal<Reason>> for WriteError {
+    fn from(refusal: Refusal<Reason>) -> Self {
+    match refusal {
+        Refusal::Overloaded => Self::Overloaded,
+        Refusal::TooLarge { bytes, limit } => Self::TooLarge { size: bytes, limit },
+        Refusal::Expired => Self::Expired,
+        Refusal::Closed => Self::Closed,
+        Refusal::Stopped(Reason::Failure(failure)) => Self::Stopped(failure),
+        Refusal::Stopped(Reason::Begin(error)) | Refusal::Begin(Reason::Begin(error)) => match error.code() {
+            rusqlite::ffi::SQLITE_BUSY => Self::Busy(error),
+            rusqlite::ffi::SQLITE_FULL => Self::DiskFull(error),
+            _ => Self::Begin(error),
+        },
+        Refusal::Begin(Reason::Failure(failure)) => Self::Stopped(failure),
+    }
+}
 }
 
 impl From<InvalidValue> for WriteError {
@@ -227,6 +294,23 @@ impl fmt::Display for WriteError {
                     f,
                     "the statement returns more than {limit} bytes of rows, everything it did was undone"
                 )
+            }
+            Self::Conflict(conflict) => write!(f, "{conflict}, nothing was applied; read the row again"),
+            Self::SchemaChanged { table } => {
+                write!(f, "the table {table} has changed since it was opened, nothing was applied; open it again")
+            }
+            Self::Partial { rows, source } => {
+                write!(f, "{rows} rows were changed and stay so, then the rest was given up: {source}")
+            }
+            Self::UnknownColumn { table, column } => {
+                write!(f, "the table {table} has no column {column}, the command was not queued")
+            }
+            Self::WrongKey { table, expected, given } => write!(
+                f,
+                "the key of the table {table} has {expected} columns, not {given}; the command was not queued"
+            ),
+            Self::InvalidCommand { table, what } => {
+                write!(f, "{what} (table {table}); the command was not queued")
             }
             Self::InvalidValue(error) => write!(f, "the command was not queued: {error}"),
             Self::TooLarge { size, limit } => {
@@ -288,7 +372,31 @@ impl std::error::Error for WriteError {
             Self::Closure(error) => Some(error.as_error()),
             Self::InvalidValue(error) => Some(error),
             Self::Stopped(failure) | Self::Unknown(failure) => Some(failure),
+            Self::Partial { source, .. } => Some(source),
             _ => None,
+        }
+    }
+}
+
+/// How a row was when the guard of a command on it did not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Conflict {
+    /// The row is there.
+    pub exists: bool,
+    /// Its revision at that moment: that of the command before this one in the order of admission. `None` if the
+    /// row is not there, or its table has no revision column.
+    pub revision: Option<i64>,
+}
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self { exists: false, .. } => f.write_str("the row is not there"),
+            Self { revision: None, .. } => f.write_str("the row is not as the guard expects"),
+            Self { revision: Some(revision), .. } => {
+                write!(f, "the row is not as the guard expects, its revision is {revision}")
+            }
         }
     }
 }

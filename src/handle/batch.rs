@@ -1,4 +1,4 @@
-//! Several statements that are applied all or none.
+//! Several statements and row commands that are applied all or none.
 
 use std::borrow::Cow;
 use std::future::IntoFuture;
@@ -8,9 +8,10 @@ use super::receipt::Receipt;
 use super::store::Store;
 use super::write::{Write, WriteFuture};
 use crate::error::WriteError;
-use crate::sqlite::writer::{StatementCall, WriteTask};
+use crate::sqlite::writer::{BatchItem, StatementCall, WriteTask};
+use crate::table::RowRequest;
 
-/// Statements that are applied all or none, in order. Made by [`Store::batch`].
+/// Statements and row commands that are applied all or none, in order. Made by [`Store::batch`].
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -30,12 +31,12 @@ use crate::sqlite::writer::{StatementCall, WriteTask};
 #[must_use = "a batch does nothing until it is sent"]
 pub struct Batch {
     store: Store,
-    calls: Result<Vec<StatementCall>, WriteError>,
+    items: Result<Vec<BatchItem>, WriteError>,
 }
 
 impl Batch {
     pub(crate) fn new(store: Store) -> Self {
-        Self { store, calls: Ok(Vec::new()) }
+        Self { store, items: Ok(Vec::new()) }
     }
 
     /// Adds one statement. Rows that it returns are dropped.
@@ -43,21 +44,59 @@ impl Batch {
     /// A parameter that cannot be stored makes the whole batch fail when it is sent, with
     /// [`WriteError::InvalidValue`]; nothing of it runs then.
     pub fn execute(mut self, sql: impl Into<Cow<'static, str>>, params: impl IntoParams) -> Self {
-        self.calls = self.calls.and_then(|mut calls| {
-            calls.push(StatementCall { sql: sql.into(), params: params.into_params()?, wants_rows: false });
-            Ok(calls)
+        self.items = self.items.and_then(|mut items| {
+            let params = params.into_params()?;
+            items.push(BatchItem::Statement(StatementCall { sql: sql.into(), params, wants_rows: false }));
+            Ok(items)
         });
         self
     }
 
-    /// The write that carries the batch out, to set its level or its deadline. Awaiting the batch sends it too. Its receipt counts the rows of all statements. An empty batch
-    /// does nothing and succeeds.
+    /// Adds one row command: what [`Table::insert`](crate::Table::insert), [`update`](crate::Table::update) and the
+    /// like return. Its level and deadline do not count, those of the batch do.
+    ///
+    /// A guard that does not hold makes the whole batch fail, with [`WriteError::Conflict`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use serde::{Deserialize, Serialize};
+    /// # let store = walwright::Store::temporary().open().wait()?;
+    /// # store.execute("CREATE TABLE job (id INTEGER PRIMARY KEY, state TEXT NOT NULL)", ()).wait()?;
+    /// # store.execute("CREATE TABLE log (text TEXT)", ()).wait()?;
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Job {
+    ///     id: i64,
+    ///     state: String,
+    /// }
+    ///
+    /// let jobs = store.table::<Job>("job").open().wait()?;
+    /// let receipt = store
+    ///     .batch()
+    ///     .add(jobs.insert(&Job { id: 1, state: "new".into() }))
+    ///     .add(jobs.update(1).set("state", "taken").only_if("state", "new"))
+    ///     .execute("INSERT INTO log VALUES ('taken')", ())
+    ///     .send()
+    ///     .wait()?;
+    /// assert_eq!(receipt.rows_changed, 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn add(mut self, command: impl RowRequest) -> Self {
+        self.items = self.items.and_then(|mut items| {
+            items.push(BatchItem::Row(command.into_request().0?));
+            Ok(items)
+        });
+        self
+    }
+
+    /// The write that carries the batch out, to set its level or its deadline. Awaiting the batch sends it too.
+    /// Its receipt counts the rows of all statements and commands. An empty batch does nothing and succeeds.
     ///
     /// # Errors
-    /// See [`WriteError`]. The error is that of the first statement that failed; nothing of the batch is
+    /// See [`WriteError`]. The error is that of the first part that failed; nothing of the batch is
     /// on disk, except after [`WriteError::Unknown`].
     pub fn send(self) -> Write<Receipt> {
-        let task = self.calls.map(WriteTask::Batch);
+        let task = self.items.map(WriteTask::Batch);
         self.store.write_task(task, |output| Ok(output.receipt))
     }
 }

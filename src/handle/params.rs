@@ -177,15 +177,16 @@ fn to_value<T: ToSql + ?Sized>(value: &T) -> Result<Value, String> {
     }
 }
 
-/// A parameter that SQLite could not store as it is.
+/// A parameter, or a field of a row, that SQLite could not store as it is.
 ///
 /// NaN is refused, because SQLite stores NULL for it; infinities and -0.0 are stored. Integers beyond the
-/// range of `i64` are refused (see [`IntoParams`] for `u64` and `usize`).
+/// range of `i64` are refused (see [`IntoParams`] for `u64` and `usize` as parameters).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidValue {
-    /// Its place among the parameters, from 1.
+    /// Its place among the parameters, the fields or the values of a key, from 1; 0 if the row as a whole is
+    /// none that could be stored.
     pub position: usize,
-    /// Its name, if the parameters have names.
+    /// The name of the parameter, if the parameters have names, or of the field.
     pub name: Option<String>,
     /// Why it cannot be stored.
     pub reason: String,
@@ -194,8 +195,9 @@ pub struct InvalidValue {
 impl fmt::Display for InvalidValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.name {
-            Some(name) => write!(f, "parameter {name} cannot be stored: {}", self.reason),
-            None => write!(f, "parameter {} cannot be stored: {}", self.position, self.reason),
+            Some(name) => write!(f, "the value of {name} cannot be stored: {}", self.reason),
+            None if self.position == 0 => write!(f, "the row cannot be stored: {}", self.reason),
+            None => write!(f, "value {} cannot be stored: {}", self.position, self.reason),
         }
     }
 }

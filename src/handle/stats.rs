@@ -24,8 +24,12 @@ pub struct Stats {
     pub groups: u64,
     /// Commands in them, failed ones included.
     pub commands: u64,
-    /// SQL statements that were run for them. A closure counts as one.
+    /// SQL statements that were run for them to change rows. A closure counts as one, and so does a piece of work
+    /// on many rows.
     pub statements: u64,
+    /// Row commands that needed no statement of their own, because that of another one on the same key carried them
+    /// out too.
+    pub coalesced: u64,
     /// Commands that failed.
     pub failed_commands: u64,
     /// Reads that were carried out, failed ones included.
@@ -89,6 +93,7 @@ impl Stats {
             groups: board.groups.get(),
             commands: board.commands.get(),
             statements: board.statements.get(),
+            coalesced: board.coalesced.get(),
             failed_commands: board.failed_commands.get(),
             reads: board.reads.get(),
             panics: board.panics.get(),
@@ -115,6 +120,7 @@ impl Stats {
             groups: 0,
             commands: 0,
             statements: 0,
+            coalesced: 0,
             failed_commands: 0,
             reads: 0,
             panics: 0,

@@ -12,9 +12,9 @@ use crate::error::WriteError;
 use crate::protocol::answer::Ticket;
 use crate::protocol::level::AckLevel;
 use crate::protocol::queue::{Entered, Entrance};
-use crate::protocol::work::{Answer, Refusal};
+use crate::protocol::work::Answer;
 use crate::sqlite::reason::Reason;
-use crate::sqlite::writer::{WriteCommand, WriteOutput};
+use crate::sqlite::writer::{WriteCommand, WriteOutput, WriteTask};
 
 /// Makes the caller's result of what the writer gave.
 pub(crate) type Extract<T> = fn(WriteOutput) -> Result<T, WriteError>;
@@ -146,6 +146,11 @@ impl<T> Write<T> {
         blocking::block_on(self.into_future())
     }
 
+    /// What it would have the writer do.
+    pub(crate) fn into_task(self) -> Result<WriteTask, WriteError> {
+        self.command.map(|command| command.task)
+    }
+
     fn enter(self, entrance: Entrance) -> Result<(Store, Entered<WriteCommand>), WriteError> {
         let engine = self.store.engine();
         // First of all: a forked child must touch no lock.
@@ -162,7 +167,7 @@ impl<T> Write<T> {
             return Err(WriteError::TooLarge { size, limit });
         }
         let deadline = self.deadline.and_then(|deadline| Instant::now().checked_add(deadline));
-        let entered = engine.writes.enter(command, deadline, entrance).map_err(refused)?;
+        let entered = engine.writes.enter(command, deadline, entrance).map_err(WriteError::from)?;
         if let Some(deadline) = deadline {
             engine.alarm.set(deadline);
         }
@@ -311,7 +316,7 @@ impl<T> Future for Submit<T> {
         match self.sending.finish() {
             // Refused while it waited for room: that is the answer to the submission.
             Some(ticket) => Poll::Ready(match ticket.try_refusal() {
-                Some(refusal) => Err(refused(refusal)),
+                Some(refusal) => Err(refusal.into()),
                 None => Ok(Pending { ticket, extract: self.extract, process: Process::current() }),
             }),
             None => Poll::Pending,
@@ -367,27 +372,11 @@ fn settle<T>(answer: Answer<WriteCommand>, extract: Extract<T>) -> Result<T, Wri
     match answer {
         Answer::Done(output) => extract(output),
         Answer::Failed(error) => Err(error),
-        Answer::NotStarted(refusal) => Err(refused(refusal)),
+        Answer::NotStarted(refusal) => Err(refusal.into()),
         Answer::Unknown(reason) => Err(match reason {
             Reason::Failure(failure) => WriteError::Unknown(failure),
             Reason::Begin(error) => WriteError::Begin(error),
         }),
-    }
-}
-
-fn refused(refusal: Refusal<Reason>) -> WriteError {
-    match refusal {
-        Refusal::Overloaded => WriteError::Overloaded,
-        Refusal::TooLarge { bytes, limit } => WriteError::TooLarge { size: bytes, limit },
-        Refusal::Expired => WriteError::Expired,
-        Refusal::Closed => WriteError::Closed,
-        Refusal::Stopped(Reason::Failure(failure)) => WriteError::Stopped(failure),
-        Refusal::Stopped(Reason::Begin(error)) | Refusal::Begin(Reason::Begin(error)) => match error.code() {
-            rusqlite::ffi::SQLITE_BUSY => WriteError::Busy(error),
-            rusqlite::ffi::SQLITE_FULL => WriteError::DiskFull(error),
-            _ => WriteError::Begin(error),
-        },
-        Refusal::Begin(Reason::Failure(failure)) => WriteError::Stopped(failure),
     }
 }
 

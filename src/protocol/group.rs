@@ -4,14 +4,20 @@
 //! takes the whole transaction with it, the others are carried out again without it, and whatever follows
 //! in the hand runs alone, so that many such commands do not run the group many times.
 
+mod started;
+mod unfinished;
+
+use std::ops::Range;
 use std::time::Instant;
 
+use self::started::{Started, Verdict};
+use self::unfinished::Unfinished;
 use super::ledger::{Sequencer, SyncLedger};
 use super::level::AckLevel;
 use super::limits::GroupLimits;
 use super::queue::{CommandQueue, Member};
-use super::storage::{Applied, CommitError, ErrorOf, GroupReport, Interruption, ReasonOf, Storage};
-use super::work::{Answer, Command, Refusal, Work};
+use super::storage::{CommitError, ErrorOf, GroupReport, Interruption, ReasonOf, Storage, TransactionLost};
+use super::work::{Command, Refusal};
 use crate::sync::now;
 
 /// A command is carried out at most this often: with its group, with the survivors, and alone.
@@ -22,46 +28,19 @@ const ATTEMPTS: usize = 3;
 /// Commands in progress live here and not on the stack, so that they can be answered after a panic.
 pub(crate) struct GroupRun<S: Storage> {
     started: Vec<Started<S::Command>>,
+    unfinished: Unfinished<S::Command>,
     ledger: SyncLedger,
     sequencer: Sequencer,
     limits: GroupLimits,
-    /// After a lost transaction: which of the commands before the culprit had been done in it.
-    done_before: Vec<bool>,
-}
-
-struct Started<W: Work> {
-    member: Member<W>,
-    /// `None`: yet to be carried out, or to be carried out again.
-    verdict: Option<Verdict<W>>,
-    /// The transaction in which it got its verdict has ended, and nothing takes the verdict back.
-    is_final: bool,
-}
-
-impl<W: Work> Started<W> {
-    fn new(member: Member<W>) -> Self {
-        Self { member, verdict: None, is_final: false }
-    }
-
-    fn is_done(&self) -> bool {
-        matches!(self.verdict, Some(Verdict::Done { .. }))
-    }
-}
-
-enum Verdict<W: Work> {
-    Done {
-        output: W::Output,
-        deletes: bool,
-    },
-    Failed(W::Error),
-    /// Its transaction could not be begun.
-    Refused(W::Reason),
+    /// After a command took the transaction with it: which of those before it had been done in it.
+    done_before: Option<Vec<bool>>,
 }
 
 /// How a transaction over several commands ended.
 enum Ending {
     /// Every command has its verdict, and what is done is committed as far as it was promised.
     Settled,
-    /// One command took the transaction with it. It has its verdict, the others have none.
+    /// It is lost. If one command is known to have taken it along, that one has its verdict; the others have none.
     Lost,
     /// COMMIT failed and left nothing behind. No command has a verdict.
     NotApplied,
@@ -69,10 +48,17 @@ enum Ending {
 
 impl<S: Storage> GroupRun<S> {
     pub(crate) fn new(limits: GroupLimits, sequencer: Sequencer) -> Self {
-        Self { started: Vec::new(), ledger: SyncLedger::new(), sequencer, limits, done_before: Vec::new() }
+        Self {
+            started: Vec::new(),
+            unfinished: Unfinished::new(),
+            ledger: SyncLedger::new(),
+            sequencer,
+            limits,
+            done_before: None,
+        }
     }
 
-    /// Carries out what the hand holds.
+    /// Carries out what the hand holds, and a piece of what is unfinished.
     ///
     /// An error is the reason why the writer must stop; [`answer_unknown`](Self::answer_unknown) is for
     /// those who were started by then.
@@ -81,13 +67,20 @@ impl<S: Storage> GroupRun<S> {
         queue: &CommandQueue<S::Command>,
         storage: &mut S,
     ) -> Result<(), ReasonOf<S>> {
-        let Some(level) = queue.hand_level() else { return Ok(()) };
+        let Some(level) = queue.hand_level().max(self.unfinished.level()) else { return Ok(()) };
         if let Err(reason) = self.begin(storage, level)? {
-            queue.refuse_hand(&Refusal::Begin(reason));
+            let refusal = Refusal::Begin(reason);
+            if let Some(next) = self.unfinished.take_front() {
+                next.refuse(queue, &refusal);
+            }
+            queue.refuse_hand(&refusal);
             return Ok(());
         }
         let began = now();
-        let ending = self.apply_hand(queue, storage);
+        let mut ending = self.apply_hand(queue, storage);
+        if let Ending::Settled = ending {
+            ending = self.apply_next_piece(queue, storage);
+        }
         let applied = now();
         let all: Vec<usize> = (0..self.started.len()).collect();
         let ending = match ending {
@@ -101,30 +94,32 @@ impl<S: Storage> GroupRun<S> {
         for index in self.pending() {
             self.transact(storage, &[index])?;
         }
-        if let Ending::Lost = ending {
-            self.judge_culprit(storage)?;
-        }
+        self.judge_culprit(storage)?;
+        let was_resumed = self.started.iter().any(|one| one.is_resumed);
         let report = self.report(level, began, applied);
-        self.answer();
+        self.answer(queue);
         storage.report(&report);
         if !matches!(ending, Ending::Settled) {
-            self.carry_out_rest_alone(queue, storage)?;
+            self.carry_out_rest_alone(queue, storage, was_resumed)?;
         }
         Ok(())
     }
 
     /// Answers what was started before the writer stopped for `reason`.
-    ///
-    /// Of a transaction whose end nobody knows failures are not told either: a command may have failed by a
-    /// row that another one of the group inserted, and that row may not be there after a restart.
-    pub(crate) fn answer_unknown(&mut self, reason: &ReasonOf<S>) {
-        for Started { member, verdict, is_final } in self.started.drain(..) {
-            let answer = match verdict {
-                Some(Verdict::Failed(error)) if is_final => Answer::Failed(error),
-                Some(Verdict::Refused(refused)) => Answer::NotStarted(Refusal::Begin(refused)),
-                _ => Answer::Unknown(reason.clone()),
-            };
-            member.responder.answer(answer);
+    pub(crate) fn answer_unknown(&mut self, queue: &CommandQueue<S::Command>, reason: &ReasonOf<S>) {
+        for started in self.started.drain(..) {
+            started.answer_unknown(queue, reason);
+        }
+        while let Some(unfinished) = self.unfinished.take_front() {
+            unfinished.answer_unknown(queue, reason);
+        }
+    }
+
+    /// Answers what is unfinished when the writer's loop ends: the store was abandoned, or nothing is left.
+    pub(crate) fn give_up_unfinished(&mut self, queue: &CommandQueue<S::Command>) {
+        let refusal = queue.given_up().unwrap_or(Refusal::Closed);
+        while let Some(unfinished) = self.unfinished.take_front() {
+            unfinished.refuse(queue, &refusal);
         }
     }
 
@@ -132,12 +127,13 @@ impl<S: Storage> GroupRun<S> {
     fn apply_hand(&mut self, queue: &CommandQueue<S::Command>, storage: &mut S) -> Ending {
         let began = now();
         while let Some(member) = queue.start_next() {
-            self.started.push(Started::new(member));
-            let index = self.started.len() - 1;
-            if let Ending::Lost = self.apply(storage, index) {
-                self.done_before = self.started[..index].iter().map(Started::is_done).collect();
-                self.started[index].is_final = false;
-                self.void(0..index);
+            let run = self.start_run(member, queue, storage);
+            let ending = if run.len() > 1 {
+                self.apply_together(storage, run)
+            } else {
+                self.apply_in_group(storage, run.start)
+            };
+            if let Ending::Lost = ending {
                 return Ending::Lost;
             }
             if now().saturating_duration_since(began) >= self.limits.time {
@@ -147,44 +143,121 @@ impl<S: Storage> GroupRun<S> {
         Ending::Settled
     }
 
+    /// Starts a command, and those right behind it that may be carried out together with it. Gives their
+    /// places.
+    fn start_run(
+        &mut self,
+        first: Member<S::Command>,
+        queue: &CommandQueue<S::Command>,
+        storage: &S,
+    ) -> Range<usize> {
+        let start = self.started.len();
+        let joins = storage.joins(&first.work);
+        self.started.push(Started::fresh(first));
+        if joins {
+            while let Some(next) = queue.start_next_if(|command| storage.joins(command)) {
+                self.started.push(Started::fresh(next));
+            }
+        }
+        start..self.started.len()
+    }
+
+    /// Goes on with the unfinished command whose turn it is. One piece for each group, also when its time is
+    /// up: or commands that keep coming would keep it from ever ending.
+    fn apply_next_piece(&mut self, queue: &CommandQueue<S::Command>, storage: &mut S) -> Ending {
+        let Some(resumed) = self.unfinished.resume(queue) else { return Ending::Settled };
+        self.started.push(resumed);
+        self.apply_in_group(storage, self.started.len() - 1)
+    }
+
+    /// Applies the command that was started last, in the group's own transaction.
+    fn apply_in_group(&mut self, storage: &mut S, index: usize) -> Ending {
+        let ending = self.apply(storage, index);
+        if let Ending::Lost = ending {
+            self.done_before = Some(self.started[..index].iter().map(Started::is_done).collect());
+            self.started[index].is_final = false;
+            self.void(0..index);
+        }
+        ending
+    }
+
+    /// Applies a run. If it loses the transaction nobody is to blame: all are carried out again, and after
+    /// that each stands for itself.
+    fn apply_together(&mut self, storage: &mut S, run: Range<usize>) -> Ending {
+        let first_sequence = self.sequencer.next_block(run.len());
+        let started = &mut self.started[run];
+        let mut commands: Vec<_> = started.iter_mut().map(|one| &mut one.member.work).collect();
+        match storage.apply_together(&mut commands, first_sequence) {
+            Ok(joined) => {
+                debug_assert_eq!(joined.len(), started.len(), "each command of a run has its verdict");
+                for (one, joined) in started.iter_mut().zip(joined) {
+                    one.verdict = Some(joined.into());
+                }
+                Ending::Settled
+            }
+            Err(TransactionLost) => {
+                self.void(0..self.started.len());
+                Ending::Lost
+            }
+        }
+    }
+
     /// The one that took the transaction with it had failed beside what the others had done. If they came out
     /// otherwise without it, its failure may speak of rows that never were: then it is carried out alone.
+    /// Of two pieces nobody knows whether they did the same.
     fn judge_culprit(&mut self, storage: &mut S) -> Result<(), ReasonOf<S>> {
-        let done_before = std::mem::take(&mut self.done_before);
+        let Some(done_before) = self.done_before.take() else { return Ok(()) };
         let culprit = done_before.len();
         self.started[culprit].is_final = true;
-        if done_before.iter().zip(&self.started).all(|(before, other)| *before == other.is_done()) {
+        let came_out_the_same =
+            |(before, other): (&bool, &Started<_>)| *before == other.is_done() && !other.is_piece();
+        if done_before.iter().zip(&self.started).all(came_out_the_same) {
             return Ok(());
         }
-        self.started[culprit].is_final = false;
         self.void(std::iter::once(culprit));
         self.transact(storage, &[culprit])?;
         Ok(())
     }
 
+    /// Carries out one by one what is left in the hand after a lost transaction, and at last a piece of what
+    /// is unfinished, if that has not had its turn.
     fn carry_out_rest_alone(
         &mut self,
         queue: &CommandQueue<S::Command>,
         storage: &mut S,
+        was_resumed: bool,
     ) -> Result<(), ReasonOf<S>> {
         while let Some(member) = queue.start_next() {
-            let (level, began) = (member.work.level(), now());
-            self.started.push(Started::new(member));
-            self.transact(storage, &[0])?;
-            let report = self.report(level, began, now());
-            self.answer();
-            storage.report(&report);
+            self.carry_out_alone(queue, storage, Started::fresh(member))?;
         }
+        if !was_resumed && let Some(resumed) = self.unfinished.resume(queue) {
+            self.carry_out_alone(queue, storage, resumed)?;
+        }
+        Ok(())
+    }
+
+    fn carry_out_alone(
+        &mut self,
+        queue: &CommandQueue<S::Command>,
+        storage: &mut S,
+        started: Started<S::Command>,
+    ) -> Result<(), ReasonOf<S>> {
+        let (level, began) = (started.member.work.level(), now());
+        self.started.push(started);
+        self.transact(storage, &[0])?;
+        let report = self.report(level, began, now());
+        self.answer(queue);
+        storage.report(&report);
         Ok(())
     }
 
     /// What the started commands were, once each has its verdict.
     fn report(&self, level: AckLevel, began: Instant, applied: Instant) -> GroupReport {
-        let failed = |one: &&Started<S::Command>| !one.is_done();
+        let ended = || self.started.iter().filter(|one| !one.is_piece());
         GroupReport {
-            commands: self.started.len(),
-            failed: self.started.iter().filter(failed).count(),
-            bytes: self.started.iter().map(|one| one.member.bytes).sum(),
+            commands: ended().count(),
+            failed: ended().filter(|one| !one.is_done()).count(),
+            bytes: ended().map(|one| one.member.bytes).sum(),
             level,
             apply: applied.saturating_duration_since(began),
             commit: now().saturating_duration_since(applied),
@@ -215,7 +288,8 @@ impl<S: Storage> GroupRun<S> {
 
     /// Begins a transaction, with sequences at hand for every attempt of a whole group.
     fn begin(&mut self, storage: &mut S, level: AckLevel) -> Result<Result<(), ReasonOf<S>>, ReasonOf<S>> {
-        if !self.sequencer.has(self.limits.commands * ATTEMPTS) {
+        // One more than the hand holds: the unfinished command that goes on.
+        if !self.sequencer.has((self.limits.commands + 1) * ATTEMPTS) {
             match storage.reserve() {
                 Ok(range) => self.sequencer.refill(range),
                 Err(Interruption::Refused(reason)) => return Ok(Err(reason)),
@@ -232,17 +306,9 @@ impl<S: Storage> GroupRun<S> {
     /// Applies one command. If it takes the transaction with it, the caller voids what else was done in it.
     fn apply(&mut self, storage: &mut S, index: usize) -> Ending {
         let sequence = self.sequencer.next();
-        let verdict = match storage.apply(&mut self.started[index].member.work, sequence) {
-            Applied::Done { output, deletes } => Verdict::Done { output, deletes },
-            Applied::Failed(error) => Verdict::Failed(error),
-            Applied::Lost(error) => {
-                self.started[index].verdict = Some(Verdict::Failed(error));
-                self.started[index].is_final = true;
-                return Ending::Lost;
-            }
-        };
-        self.started[index].verdict = Some(verdict);
-        Ending::Settled
+        let started = &mut self.started[index];
+        let applied = storage.apply(&mut started.member.work, sequence);
+        if started.judge(applied) { Ending::Lost } else { Ending::Settled }
     }
 
     /// Commits what `indices` did, and syncs if one of them may only be answered then.
@@ -254,11 +320,9 @@ impl<S: Storage> GroupRun<S> {
         };
         self.ledger.committed(level, committed);
         for index in indices {
-            self.started[*index].is_final = true;
+            self.started[*index].committed();
         }
-        let deletes = indices
-            .iter()
-            .any(|index| matches!(self.started[*index].verdict, Some(Verdict::Done { deletes: true, .. })));
+        let deletes = indices.iter().any(|index| self.started[*index].deletes());
         if self.ledger.is_dirty() && (level == AckLevel::Durable || deletes) {
             storage.sync()?;
             self.ledger.synced();
@@ -276,12 +340,10 @@ impl<S: Storage> GroupRun<S> {
         Ending::NotApplied
     }
 
-    /// Takes verdicts back whose transaction is gone. Failures too: without the others' work a command may
-    /// not fail again.
+    /// Takes verdicts back whose transaction is gone.
     fn void(&mut self, indices: impl Iterator<Item = usize>) {
         for index in indices {
-            self.started[index].verdict = None;
-            self.started[index].is_final = false;
+            self.started[index].void();
         }
     }
 
@@ -290,16 +352,14 @@ impl<S: Storage> GroupRun<S> {
         (0..self.started.len()).filter(|index| self.started[*index].verdict.is_none()).collect()
     }
 
-    fn answer(&mut self) {
-        for Started { member, verdict, .. } in self.started.drain(..) {
-            let answer = match verdict {
-                Some(Verdict::Done { output, .. }) => Answer::Done(output),
-                Some(Verdict::Failed(error)) => Answer::Failed(error),
-                Some(Verdict::Refused(reason)) => Answer::NotStarted(Refusal::Begin(reason)),
-                // Not reached: every pending command was carried out alone, which gives it a verdict.
-                None => Answer::Unknown(S::Command::lost()),
-            };
-            member.responder.answer(answer);
+    /// Answers every command that has ended, in order, and keeps the others for the next groups.
+    fn answer(&mut self, queue: &CommandQueue<S::Command>) {
+        for started in self.started.drain(..) {
+            if started.is_piece() {
+                self.unfinished.keep(started, queue);
+            } else {
+                started.answer(queue);
+            }
         }
     }
 }

@@ -62,9 +62,14 @@ impl Sequencer {
 
     /// The next sequence. Callers ask [`has`](Self::has) first.
     pub(crate) fn next(&mut self) -> u64 {
-        debug_assert!(self.has(1), "sequences are reserved before a group begins");
-        let sequence = self.free.start;
-        self.free.start += 1;
-        sequence
+        self.next_block(1)
+    }
+
+    /// The first of the next `count` sequences. Callers ask [`has`](Self::has) first.
+    pub(crate) fn next_block(&mut self, count: usize) -> u64 {
+        debug_assert!(self.has(count), "sequences are reserved before a group begins");
+        let first = self.free.start;
+        self.free.start += count as u64;
+        first
     }
 }

@@ -35,6 +35,9 @@ pub(crate) struct Line<W: Work> {
     limits: QueueLimits,
     commands: usize,
     bytes: usize,
+    /// Commands taken of which a piece is done, and the rest is not: they count against the limits again.
+    unfinished_commands: usize,
+    unfinished_bytes: usize,
     next_number: u64,
     /// Places whose entry was withdrawn; swept away when they outnumber the others.
     vacant: usize,
@@ -42,7 +45,17 @@ pub(crate) struct Line<W: Work> {
 
 impl<W: Work> Line<W> {
     pub(crate) fn new(limits: QueueLimits) -> Self {
-        Self { places: VecDeque::new(), mark: 0, limits, commands: 0, bytes: 0, next_number: 0, vacant: 0 }
+        Self {
+            places: VecDeque::new(),
+            mark: 0,
+            limits,
+            commands: 0,
+            bytes: 0,
+            unfinished_commands: 0,
+            unfinished_bytes: 0,
+            next_number: 0,
+            vacant: 0,
+        }
     }
 
     pub(crate) fn limits(&self) -> QueueLimits {
@@ -54,9 +67,14 @@ impl<W: Work> Line<W> {
         self.commands
     }
 
-    /// Bytes of the commands admitted and not yet taken.
+    /// Commands taken and unfinished.
+    pub(crate) fn unfinished_commands(&self) -> usize {
+        self.unfinished_commands
+    }
+
+    /// Bytes of the commands that count against the limits: not yet taken, or unfinished.
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+        self.bytes + self.unfinished_bytes
     }
 
     /// Callers that wait for room.
@@ -75,7 +93,8 @@ impl<W: Work> Line<W> {
     }
 
     fn fits(&self, bytes: usize) -> bool {
-        self.commands < self.limits.commands && bytes <= self.limits.bytes.saturating_sub(self.bytes)
+        self.commands + self.unfinished_commands < self.limits.commands
+            && bytes <= self.limits.bytes.saturating_sub(self.bytes())
     }
 
     /// Whether work of this size would be admitted at once: there is room and nobody waits.
@@ -173,6 +192,19 @@ impl<W: Work> Line<W> {
             }
         }
         None
+    }
+
+    /// Counts a command again that was taken and is unfinished. Its room may be taken by now: then the line
+    /// is over its limits, by one group at most, until as much was given back.
+    pub(crate) fn hold_unfinished(&mut self, bytes: usize) {
+        self.unfinished_commands += 1;
+        self.unfinished_bytes += bytes;
+    }
+
+    /// Gives the room of an unfinished command back.
+    pub(crate) fn release_unfinished(&mut self, bytes: usize) {
+        self.unfinished_commands -= 1;
+        self.unfinished_bytes -= bytes;
     }
 
     /// Takes out all who wait for room.

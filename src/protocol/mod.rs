@@ -2,7 +2,7 @@
 //!
 //! A command flows through these files in this order:
 //! [`line`] (the ordered line with its admission mark) → [`queue`] (the line behind a lock, with wake-ups) →
-//! [`writer_loop`] → [`group`] (apply, commit, sync) → [`answer`].
+//! [`writer_loop`] → [`group`] (apply, commit, sync; what is unfinished goes on in the next one) → [`answer`].
 //!
 //! Nothing here knows of SQLite: the writer drives a [`storage::Storage`]. Nothing here names a
 //! concurrency primitive but through [`crate::sync`]: the model checker compiles these very files.

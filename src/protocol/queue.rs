@@ -7,6 +7,8 @@
 //! What the writer has taken but not started stays in the *hand*, where deadlines still reach it. Locks
 //! are taken in the order line, hand, answer slot; wakers are called after all are released.
 
+mod hand;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::task::Waker;
@@ -14,10 +16,9 @@ use std::time::{Duration, Instant};
 
 use super::answer::{Responder, Ticket, slot};
 use super::foreign_code::guarded;
-use super::level::AckLevel;
-use super::limits::{GroupLimits, QueueLimits};
+use super::limits::QueueLimits;
 use super::line::{Entry, Line, Place};
-use super::work::{Answer, Command, Refusal, Work};
+use super::work::{Answer, Refusal, Work};
 use crate::sync::{Condvar, Mutex, now};
 
 /// A bounded queue with fair admission.
@@ -34,6 +35,8 @@ struct QueueState<W: Work> {
     line: Line<W>,
     deadlines: BinaryHeap<Reverse<(Instant, u64)>>,
     closing: bool,
+    /// Closing, and nothing is carried out any more that can be helped.
+    abandoned: bool,
     stopped: Option<W::Reason>,
     /// Threads in `work_arrived`; nobody is notified while there is none.
     parked: usize,
@@ -68,7 +71,7 @@ impl<W: Work> From<Entry<W>> for Member<W> {
 /// What the writer finds when it asks for a group.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Take {
-    /// The hand holds commands.
+    /// The hand holds commands, or there is unfinished work.
     Group,
     /// Nothing came for as long as the writer wanted to wait.
     Idle,
@@ -76,7 +79,7 @@ pub(crate) enum Take {
     Finished,
 }
 
-/// How full the queue is.
+/// How full the queue is. Unfinished work counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Depth {
     pub(crate) commands: usize,
@@ -91,6 +94,7 @@ impl<W: Work> CommandQueue<W> {
                 line: Line::new(limits),
                 deadlines: BinaryHeap::new(),
                 closing: false,
+                abandoned: false,
                 stopped: None,
                 parked: 0,
             }),
@@ -195,10 +199,11 @@ impl<W: Work> CommandQueue<W> {
         refuse(refused, &Refusal::Closed);
     }
 
-    /// Refuses new work and everything that was not started.
+    /// Refuses new work and everything that was not started. What is unfinished is not gone on with.
     pub(crate) fn abandon(&self) {
         let mut state = self.state.lock();
         state.closing = true;
+        state.abandoned = true;
         let refused = self.drain(&mut state);
         drop(state);
         self.wake_engine();
@@ -260,7 +265,11 @@ impl<W: Work> CommandQueue<W> {
 
     pub(crate) fn depth(&self) -> Depth {
         let state = self.state.lock();
-        Depth { commands: state.line.commands(), bytes: state.line.bytes(), waiting: state.line.waiting() }
+        Depth {
+            commands: state.line.commands() + state.line.unfinished_commands(),
+            bytes: state.line.bytes(),
+            waiting: state.line.waiting(),
+        }
     }
 
     /// Whether nothing is left to do for the writer, nor will be. Places of withdrawn commands are nothing.
@@ -312,68 +321,6 @@ impl<W: Work> CommandQueue<W> {
     }
 }
 
-impl<W: Command> CommandQueue<W> {
-    /// Fills the hand with the next group, waiting for one: for ever, or as long as `patience`.
-    pub(crate) fn take_group(&self, limits: &GroupLimits, patience: Option<Duration>) -> Take {
-        // A group that ran into its time limit left commands in the hand: they are older than the line.
-        if !self.hand.lock().is_empty() {
-            return Take::Group;
-        }
-        let until = patience.map(|patience| now() + patience);
-        let mut state = self.state.lock();
-        while state.line.front_admitted_bytes().is_none() {
-            if state.is_finished() {
-                return Take::Finished;
-            }
-            state.parked += 1;
-            let timed_out = match until {
-                Some(until) => self.work_arrived.wait_until(&mut state, until).timed_out(),
-                None => {
-                    self.work_arrived.wait(&mut state);
-                    false
-                }
-            };
-            state.parked -= 1;
-            if timed_out && state.line.front_admitted_bytes().is_none() && !state.is_finished() {
-                return Take::Idle;
-            }
-        }
-        let mut wakers = Vec::new();
-        state.line.take_group(limits, &mut self.hand.lock());
-        state.line.admit_waiting(&mut wakers);
-        drop(state);
-        self.wake(false, wakers);
-        Take::Group
-    }
-
-    /// The strictest level in the hand. `None`: everything in it was withdrawn.
-    pub(crate) fn hand_level(&self) -> Option<AckLevel> {
-        let mut hand = self.hand.lock();
-        let level =
-            hand.iter().filter_map(|place| place.entry.as_ref()).map(|entry| entry.work.level()).max();
-        if level.is_none() {
-            hand.clear();
-        }
-        level
-    }
-
-    /// Starts the next command of the hand: from here on it is neither withdrawn nor refused.
-    pub(crate) fn start_next(&self) -> Option<Member<W>> {
-        loop {
-            let place = self.hand.lock().pop_front()?;
-            if let Some(member) = place.entry.and_then(start) {
-                return Some(member);
-            }
-        }
-    }
-
-    /// Answers everything in the hand as not started.
-    pub(crate) fn refuse_hand(&self, refusal: &Refusal<W::Reason>) {
-        let entries: Vec<_> = self.hand.lock().drain(..).filter_map(|place| place.entry).collect();
-        refuse(entries, refusal);
-    }
-}
-
 impl<W: Work> QueueState<W> {
     fn refusal(&self) -> Result<(), Refusal<W::Reason>> {
         match &self.stopped {
@@ -390,8 +337,23 @@ impl<W: Work> QueueState<W> {
         self.line.commands() > before && self.parked > 0
     }
 
+    /// Why unfinished work must not go on.
+    fn given_up(&self) -> Option<Refusal<W::Reason>> {
+        match &self.stopped {
+            Some(reason) => Some(Refusal::Stopped(reason.clone())),
+            None if self.abandoned => Some(Refusal::Closed),
+            None => None,
+        }
+    }
+
     fn is_finished(&self) -> bool {
-        (self.closing || self.stopped.is_some()) && self.line.commands() == 0
+        let nothing_comes = self.closing || self.stopped.is_some();
+        let nothing_goes_on = !self.has_unfinished() || self.abandoned || self.stopped.is_some();
+        nothing_comes && nothing_goes_on && self.line.commands() == 0
+    }
+
+    fn has_unfinished(&self) -> bool {
+        self.line.unfinished_commands() > 0
     }
 }
 

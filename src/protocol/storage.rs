@@ -24,6 +24,21 @@ pub(crate) trait Storage {
     /// A command may be carried out again after the transaction that held it was lost.
     fn apply(&mut self, command: &mut Self::Command, sequence: u64) -> Applied<Self::Command>;
 
+    /// Whether the command may be carried out together with its neighbours, if they join too.
+    ///
+    /// Asked under the queue's lock: it looks at the command and nothing else.
+    fn joins(&self, command: &Self::Command) -> bool;
+
+    /// Carries out a run of commands that all join, two at least, as if one after the other. The commit
+    /// sequence of `commands[i]` becomes `first_sequence + i`.
+    ///
+    /// Gives what became of each, in order. After a lost transaction none of them runs in a run again.
+    fn apply_together(
+        &mut self,
+        commands: &mut [&mut Self::Command],
+        first_sequence: u64,
+    ) -> Result<Vec<Joined<Self::Command>>, TransactionLost>;
+
     /// Commits the transaction.
     fn commit(&mut self) -> Result<Committed, CommitError<ErrorOf<Self>, ReasonOf<Self>>>;
 
@@ -59,11 +74,34 @@ pub(crate) enum Applied<W: Work> {
         /// It deleted something, or may have: it is answered only once durable.
         deletes: bool,
     },
+    /// It did a piece of its work. The rest comes in later groups, and the answer with the last of it.
+    Piece {
+        /// As for `Done`: the piece is durable before its group is answered.
+        deletes: bool,
+    },
     /// It failed and was undone; the transaction goes on.
     Failed(W::Error),
     /// It failed and took the whole transaction with it: nothing of the group is left.
     Lost(W::Error),
 }
+
+/// What became of one command of a run.
+///
+/// A run that loses its transaction says nothing of its commands, and a command that works in pieces joins no run.
+pub(crate) enum Joined<W: Work> {
+    /// It did its work.
+    Done {
+        output: W::Output,
+        /// It deleted something, or may have: it is answered only once durable.
+        deletes: bool,
+    },
+    /// It failed, and nothing of it is in the transaction.
+    Failed(W::Error),
+}
+
+/// The transaction of a run is gone, and it is not known by whose doing: nothing of the group is left.
+#[derive(Debug)]
+pub(crate) struct TransactionLost;
 
 /// What a COMMIT did.
 #[derive(Clone, Copy, Debug)]
@@ -90,7 +128,7 @@ pub(crate) enum Readiness {
     Stalled(Duration),
 }
 
-/// What one group was.
+/// What one group was. A command that works in pieces counts in the group in which it ends.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupReport {
     pub(crate) commands: usize,

@@ -23,7 +23,9 @@ use super::ledger::Sequencer;
 use super::level::AckLevel;
 use super::limits::{GroupLimits, QueueLimits};
 use super::queue::{CommandQueue, Entrance};
-use super::storage::{Applied, CommitError, Committed, GroupReport, Interruption, Readiness, Storage};
+use super::storage::{
+    Applied, CommitError, Committed, GroupReport, Interruption, Joined, Readiness, Storage, TransactionLost,
+};
 use super::work::{Answer, Command, Refusal, Work};
 use super::writer_loop;
 
@@ -150,6 +152,18 @@ impl Storage for RoughStorage {
         self.records.push(command.id);
         let output = self.disk.committed.load(Ordering::SeqCst) + self.records.len();
         Applied::Done { output, deletes: command.deletes }
+    }
+
+    fn joins(&self, _command: &Write) -> bool {
+        false
+    }
+
+    fn apply_together(
+        &mut self,
+        _commands: &mut [&mut Write],
+        _first_sequence: u64,
+    ) -> Result<Vec<Joined<Write>>, TransactionLost> {
+        Err(TransactionLost)
     }
 
     fn commit(&mut self) -> Result<Committed, CommitError<&'static str, &'static str>> {

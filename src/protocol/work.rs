@@ -22,6 +22,20 @@ pub(crate) trait Work: Sized {
 pub(crate) trait Command: Work {
     /// When the caller wants to be answered.
     fn level(&self) -> AckLevel;
+
+    /// The piece that the last apply did is committed: the next apply goes on behind it.
+    ///
+    /// Nothing else moves a command on. An apply whose transaction was lost never was, and the next one does
+    /// the same piece.
+    fn keep_piece(&mut self) {}
+
+    /// What its caller is told in the place of `answer`, which is any but [`Answer::Done`].
+    ///
+    /// Asked of every command that was started. One that has kept pieces is partly on disk, so that neither
+    /// "undone" nor "never started" would be true of it.
+    fn set_back(&self, answer: Answer<Self>) -> Answer<Self> {
+        answer
+    }
 }
 
 /// The one answer to a piece of work. Each kind says what is on disk.

@@ -29,7 +29,7 @@ pub(crate) fn run<S: Storage>(
     };
     // Refuse first: who hears of the failure and calls again must not be admitted any more.
     queue.stop(reason.clone());
-    group.answer_unknown(&reason);
+    group.answer_unknown(queue, &reason);
     Err(reason)
 }
 
@@ -46,7 +46,7 @@ fn serve<S: Storage>(
             Readiness::Stalled(time) => {
                 idle = false;
                 if queue.pause(time) {
-                    return Ok(());
+                    break;
                 }
                 continue;
             }
@@ -56,7 +56,9 @@ fn serve<S: Storage>(
         match take {
             Take::Group => group.carry_out(queue, storage)?,
             Take::Idle => {}
-            Take::Finished => return Ok(()),
+            Take::Finished => break,
         }
     }
+    group.give_up_unfinished(queue);
+    Ok(())
 }

@@ -4,17 +4,21 @@
 //! them, and SQLite's folders carry them out.
 
 mod command;
+mod key;
 mod query;
+mod quote;
 mod receipt;
 mod shape;
 mod value;
 
 pub(crate) use command::{BulkCommand, BulkWork, Guard, RowCommand, RowOp};
 pub(crate) use query::{
-    Condition, Order, OrderTerm, PageQuery, PageStart, RowPart, RowQuery, RowQueryKind, total_order,
+    Condition, Order, OrderTerm, PageQuery, PageStart, RowPart, RowQuery, RowQueryKind, column_sql, total_order,
 };
+pub(crate) use quote::quoted;
 pub(crate) use shape::{Affinity, ColumnShape, Revision, TableShape};
 
+pub use key::IntoKey;
 pub use receipt::{BulkReceipt, RowReceipt};
 pub use shape::RevisionKind;
-pub use value::Value;
+pub use value::{IntoValue, Unstorable, Value};

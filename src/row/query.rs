@@ -1,5 +1,6 @@
 //! What a table's handle asks a reader.
 
+use super::quote::quoted;
 use super::shape::TableShape;
 use super::value::Value;
 use crate::sync::Arc;
@@ -104,6 +105,13 @@ pub(crate) fn total_order(table: &TableShape, asked: &[Order]) -> Option<Vec<Ord
 
 fn is_nullable(table: &TableShape, column: usize) -> bool {
     table.columns.get(column).is_none_or(|column| !column.not_null)
+}
+
+/// A column in SQL. With its table before it: SQLite takes a quoted name by itself for a text if there is no such
+/// column any more.
+pub(crate) fn column_sql(table: &TableShape, column: usize) -> String {
+    let column = table.columns.get(column).map_or("", |column| column.name.as_str());
+    format!("{}.{}", quoted(&table.name), quoted(column))
 }
 
 impl RowQuery {

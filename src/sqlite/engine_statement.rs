@@ -3,14 +3,15 @@
 //! They stay out of the connection's statement cache: a COMMIT that the engine once cached there would be
 //! handed to users without the authorizer being asked.
 
-use std::ffi::{CStr, c_int};
-use std::ptr;
+use std::ffi::{CStr, c_char, c_int};
+use std::{ptr, slice};
 
 use rusqlite::{Connection, ffi};
 
 use crate::error::SqliteError;
+use crate::row::Value;
 
-/// One prepared statement without parameters. It must be dropped before its connection.
+/// One prepared statement. It must be dropped before its connection.
 pub(crate) struct EngineStatement {
     raw: *mut ffi::sqlite3_stmt,
     database: *mut ffi::sqlite3,
@@ -19,13 +20,21 @@ pub(crate) struct EngineStatement {
 impl EngineStatement {
     /// Prepares `sql` on `connection`, which must outlive the statement.
     pub(crate) fn prepare(connection: &Connection, sql: &CStr) -> Result<Self, SqliteError> {
-        let mut raw = ptr::null_mut();
-        // SAFETY: the handle is that of a live connection and is used on its own thread; `sql` is
-        // terminated by NUL, which a negative length asks for; `raw` outlives the call.
+        Self::prepare_text(connection, &sql.to_string_lossy())
+    }
+
+    /// The same for a text that is made at run time.
+    pub(crate) fn prepare_text(connection: &Connection, sql: &str) -> Result<Self, SqliteError> {
+        let Ok(length) = c_int::try_from(sql.len()) else {
+            return Err(error_of_code(ffi::SQLITE_TOOBIG));
+        };
+        let (text, mut raw) = (sql.as_ptr().cast::<c_char>(), ptr::null_mut());
+        // SAFETY: the handle is that of a live connection and is used on its own thread; `text` has
+        // `length` bytes, which SQLite copies; `raw` outlives the call.
         let (database, code) = unsafe {
             let database = connection.handle();
             let flags = ffi::SQLITE_PREPARE_PERSISTENT;
-            (database, ffi::sqlite3_prepare_v3(database, sql.as_ptr(), -1, flags, &mut raw, ptr::null_mut()))
+            (database, ffi::sqlite3_prepare_v3(database, text, length, flags, &mut raw, ptr::null_mut()))
         };
         match code {
             ffi::SQLITE_OK => Ok(Self { raw, database }),
@@ -52,6 +61,112 @@ impl EngineStatement {
             result
         }
     }
+
+    /// Runs the statement to its end with these values for its parameters, in order. Each row goes through
+    /// `on_row`.
+    pub(crate) fn run_with<'v>(
+        &self,
+        values: impl IntoIterator<Item = &'v Value>,
+        on_row: impl FnMut(&EngineRow<'_>),
+    ) -> Result<(), SqliteError> {
+        let result = self.bind_all(values).and_then(|()| self.step_all(on_row));
+        // SAFETY: as in `run`. After this nothing in SQLite points to the values any more, which are only
+        // borrowed for this call.
+        unsafe {
+            ffi::sqlite3_reset(self.raw);
+            ffi::sqlite3_clear_bindings(self.raw);
+        }
+        result
+    }
+
+    /// Whether it changes nothing.
+    pub(crate) fn is_read_only(&self) -> bool {
+        // SAFETY: as in `run`.
+        unsafe { ffi::sqlite3_stmt_readonly(self.raw) != 0 }
+    }
+
+    /// Whether it has result columns.
+    pub(crate) fn returns_rows(&self) -> bool {
+        // SAFETY: as in `run`.
+        unsafe { ffi::sqlite3_column_count(self.raw) > 0 }
+    }
+
+    /// The caller resets the statement and clears its bindings before the values go.
+    fn bind_all<'v>(&self, values: impl IntoIterator<Item = &'v Value>) -> Result<(), SqliteError> {
+        let mut at = 0;
+        for value in values {
+            at += 1;
+            // SAFETY: as in `run`. SQLITE_STATIC lets SQLite read text and bytes in place: they outlive the
+            // run, and `run_with` clears the binding when it ends.
+            let code = unsafe {
+                match value {
+                    Value::Null => ffi::sqlite3_bind_null(self.raw, at),
+                    Value::Integer(integer) => ffi::sqlite3_bind_int64(self.raw, at, *integer),
+                    Value::Real(real) => ffi::sqlite3_bind_double(self.raw, at, *real),
+                    Value::Text(text) => {
+                        let (start, length) = (text.as_ptr().cast(), text.len() as u64);
+                        let utf8 = ffi::SQLITE_UTF8 as u8;
+                        ffi::sqlite3_bind_text64(self.raw, at, start, length, ffi::SQLITE_STATIC(), utf8)
+                    }
+                    // A null pointer would bind NULL; that of an empty `Vec` is not null.
+                    Value::Blob(bytes) => {
+                        let (start, length) = (bytes.as_ptr().cast(), bytes.len() as u64);
+                        ffi::sqlite3_bind_blob64(self.raw, at, start, length, ffi::SQLITE_STATIC())
+                    }
+                }
+            };
+            if code != ffi::SQLITE_OK {
+                return Err(error_of(self.database, code));
+            }
+        }
+        // SAFETY: as in `run`.
+        debug_assert_eq!(at, unsafe { ffi::sqlite3_bind_parameter_count(self.raw) }, "a value for each");
+        Ok(())
+    }
+
+    fn step_all(&self, mut on_row: impl FnMut(&EngineRow<'_>)) -> Result<(), SqliteError> {
+        loop {
+            // SAFETY: as in `run`.
+            match unsafe { ffi::sqlite3_step(self.raw) } {
+                ffi::SQLITE_ROW => on_row(&EngineRow(self)),
+                ffi::SQLITE_DONE => return Ok(()),
+                code => return Err(error_of(self.database, code)),
+            }
+        }
+    }
+}
+
+/// The row that a running statement stands on.
+pub(crate) struct EngineRow<'s>(&'s EngineStatement);
+
+impl EngineRow<'_> {
+    /// A copy of the value of a column, from 0. Text that is not UTF-8 comes as its bytes.
+    pub(crate) fn value(&self, column: usize) -> Value {
+        let Ok(column) = c_int::try_from(column) else { return Value::Null };
+        let raw = self.0.raw;
+        // SAFETY: the statement stands on a row, since this value exists only while its `on_row` runs. A
+        // column that it has not is NULL. Text and bytes are copied before the next call, and are `length`
+        // bytes long, asked for after the pointer as SQLite wants it.
+        unsafe {
+            let bytes = |start: *const u8| {
+                let length = usize::try_from(ffi::sqlite3_column_bytes(raw, column)).unwrap_or(0);
+                if start.is_null() { &[][..] } else { slice::from_raw_parts(start, length) }
+            };
+            match ffi::sqlite3_column_type(raw, column) {
+                ffi::SQLITE_INTEGER => Value::Integer(ffi::sqlite3_column_int64(raw, column)),
+                ffi::SQLITE_FLOAT => Value::Real(ffi::sqlite3_column_double(raw, column)),
+                ffi::SQLITE_TEXT => {
+                    let text = bytes(ffi::sqlite3_column_text(raw, column));
+                    match str::from_utf8(text) {
+                        Ok(text) => Value::Text(text.to_owned()),
+                        Err(_) => Value::Blob(text.to_owned()),
+                    }
+                }
+                ffi::SQLITE_BLOB => Value::Blob(bytes(ffi::sqlite3_column_blob(raw, column).cast()).to_owned()),
+                _ => Value::Null,
+            }
+        }
+    }
 }
 
 impl Drop for EngineStatement {
@@ -72,4 +187,8 @@ fn error_of(database: *mut ffi::sqlite3, code: c_int) -> SqliteError {
         (code, (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned()))
     };
     SqliteError::from(rusqlite::Error::SqliteFailure(ffi::Error::new(code), text))
+}
+
+fn error_of_code(code: c_int) -> SqliteError {
+    SqliteError::from(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None))
 }

@@ -1,6 +1,8 @@
 //! The SQL of questions about rows.
 
-use crate::row::{Condition, OrderTerm, PageQuery, PageStart, RowPart, RowQuery, TableShape, Value};
+use crate::row::{
+    Condition, OrderTerm, PageQuery, PageStart, RowPart, RowQuery, TableShape, Value, column_sql, quoted,
+};
 
 /// A statement and its parameters, in order.
 #[derive(Debug, PartialEq)]
@@ -12,7 +14,7 @@ pub(super) struct RowStatement<'q> {
 /// Finds one row by its key, whose values are the parameters.
 pub(super) fn by_key(query: &RowQuery) -> String {
     let table = &*query.table;
-    let key: Vec<_> = table.key.iter().map(|column| format!("{} = ?", name_of(table, *column))).collect();
+    let key: Vec<_> = table.key.iter().map(|column| format!("{} = ?", column_sql(table, *column))).collect();
     format!("{} WHERE {}", select(query), key.join(" AND "))
 }
 
@@ -159,17 +161,7 @@ fn where_all(condition: &str, range: &str) -> String {
 
 fn part_name(table: &TableShape, part: RowPart) -> String {
     match part {
-        RowPart::Column(column) => name_of(table, column),
+        RowPart::Column(column) => column_sql(table, column),
         RowPart::Rowid => format!("{}.{}", quoted(&table.name), table.rowid_name.unwrap_or("rowid")),
     }
-}
-
-/// With its table before it: SQLite takes a quoted name by itself for a text if there is no such column any more.
-fn name_of(table: &TableShape, column: usize) -> String {
-    let column = table.columns.get(column).map_or("", |column| column.name.as_str());
-    format!("{}.{}", quoted(&table.name), quoted(column))
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

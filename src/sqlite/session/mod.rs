@@ -18,7 +18,7 @@ mod tx;
 mod tests;
 
 pub use db::Db;
-pub use facts::StatementFacts;
+pub use facts::{SchemaFacts, StatementFacts};
 pub use failure::{NotAllowed, SessionError, TransactionEnded};
 pub use session::Session;
 pub use state::SessionState;

@@ -7,13 +7,15 @@ use std::ptr;
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Connection, ffi};
 
-use super::facts::{StatementFacts, TextFacts};
+use super::facts::{SchemaFacts, StatementFacts, TextFacts};
 use super::failure::{Failure, NotAllowed, SessionError};
 use super::state::{LONGEST_CACHED_TEXT, SessionState};
 use super::statement::{Prepared, Statement};
 use crate::error::SqliteError;
 use crate::handle::params::Params;
 use crate::handle::rows::ResultRows;
+use crate::row::Value;
+use crate::sqlite::engine_statement::{EngineRow, EngineStatement};
 use crate::sync::Arc;
 
 /// Runs users' SQL on a connection, inside a transaction that the engine began.
@@ -101,6 +103,60 @@ impl<'c> Session<'c> {
             }
         };
         Ok(StatementOutcome { rows_changed, rows })
+    }
+
+    /// Prepares a statement of the engine's over tables of users, with what it may do. Like users' SQL it is
+    /// asked about, since their triggers run with it.
+    pub fn prepare_for_rows(&self, sql: &str) -> Result<(EngineStatement, StatementFacts), SessionError> {
+        self.clear_notes();
+        let statement = EngineStatement::prepare_text(self.connection, sql)
+            .map_err(|error| self.failure_of_rows(error))?;
+        let facts = self
+            .facts_of_notes(|| TextFacts::of(sql), statement.is_read_only(), statement.returns_rows())
+            .map_err(Failure::into_session)?;
+        Ok((statement, facts))
+    }
+
+    /// Runs such a statement. It may turn out to delete when SQLite prepares it anew as it starts.
+    pub fn run_for_rows<'v>(
+        &self,
+        statement: &EngineStatement,
+        facts: StatementFacts,
+        values: impl IntoIterator<Item = &'v Value>,
+        on_row: impl FnMut(&EngineRow<'_>),
+    ) -> Result<(), SessionError> {
+        self.starts(facts);
+        statement.run_with(values, on_row).map_err(|error| self.failure_of_rows(error))?;
+        let text = || TextFacts::default();
+        self.stepped(text, facts, facts.read_only, facts.returns_rows).map_err(Failure::into_session)?;
+        Ok(())
+    }
+
+    fn failure_of_rows(&self, error: SqliteError) -> SessionError {
+        if let Some(what) = self.state.guard.take_denied() {
+            return SessionError::NotAllowed { what };
+        }
+        match (error.code(), self.state.stop.fired()) {
+            (ffi::SQLITE_INTERRUPT, Some(reason)) => return SessionError::Stopped(reason),
+            (ffi::SQLITE_CORRUPT, _) => self.state.note_damage(),
+            _ => {}
+        }
+        SessionError::Sqlite(error)
+    }
+
+    /// The same as [`deletes`](Self::deletes), for what ran since this was last called.
+    pub fn take_deletes(&self) -> bool {
+        self.deletes.take()
+    }
+
+    /// The schema as it is now. The value is another one after every change.
+    pub fn schema(&self) -> Result<Arc<SchemaFacts>, SessionError> {
+        self.schema_for(false).map_err(Failure::into_session)
+    }
+
+    /// The connection, for the engine's own questions about the schema.
+    pub fn connection(&self) -> &'c Connection {
+        self.connection
     }
 
     /// Lets the engine's own statements run in between.
@@ -287,7 +343,7 @@ impl<'c> Session<'c> {
     }
 
     /// The facts of the schema, which a statement that only reads does without.
-    fn schema_for(&self, read_only: bool) -> Result<Arc<super::facts::SchemaFacts>, Failure> {
+    fn schema_for(&self, read_only: bool) -> Result<Arc<SchemaFacts>, Failure> {
         if read_only {
             return Ok(Arc::default());
         }

@@ -112,6 +112,11 @@ impl SessionState {
         connection.flush_prepared_statement_cache();
     }
 
+    /// The schema, if it was read and cannot have changed since.
+    pub fn known_schema(&self) -> Option<Arc<SchemaFacts>> {
+        if self.schema_unsure.get() { None } else { self.schema.borrow().clone() }
+    }
+
     pub(super) fn schema_facts(&self, connection: &Connection) -> rusqlite::Result<Arc<SchemaFacts>> {
         if let Some(facts) = &*self.schema.borrow() {
             return Ok(Arc::clone(facts));

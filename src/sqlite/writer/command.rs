@@ -3,12 +3,15 @@
 use std::any::Any;
 use std::borrow::Cow;
 
+use super::rows::{BulkProgress, RowEffect};
 use crate::error::{ClosureError, WriteError};
 use crate::handle::{Params, Receipt, ResultRows};
 use crate::protocol::level::AckLevel;
-use crate::protocol::work::{Command, Work};
+use crate::protocol::work::{Answer, Command, Work};
+use crate::row::{BulkCommand, RowCommand, TableShape, Value};
 use crate::sqlite::reason::Reason;
 use crate::sqlite::session::Tx;
+use crate::sync::Arc;
 
 /// What a queued command takes besides its own data: its place in the line, its answer slot, its future.
 const OVERHEAD_BYTES: usize = 512;
@@ -26,8 +29,14 @@ pub(crate) enum WriteTask {
     Statement(StatementCall),
     /// A closure. It may run again if its group was rolled back.
     Closure(WriteClosure),
-    /// Several statements, all or none.
-    Batch(Vec<StatementCall>),
+    /// One change of one row.
+    Row(RowCommand),
+    /// Read, change and write one row. It may run again if its group was rolled back.
+    Modify(ModifyCall),
+    /// Several statements and row commands, all or none.
+    Batch(Vec<BatchItem>),
+    /// Work on many rows, piece by piece.
+    Bulk(BulkCall),
     /// Nothing but the wish to be answered when everything before is durable.
     Flush,
 }
@@ -41,6 +50,74 @@ pub(crate) struct StatementCall {
     pub(crate) params: Params,
     /// The caller wants the rows that the statement returns.
     pub(crate) wants_rows: bool,
+}
+
+/// One part of a batch.
+pub(crate) enum BatchItem {
+    Statement(StatementCall),
+    Row(RowCommand),
+}
+
+/// A read-modify-write of one row.
+pub(crate) struct ModifyCall {
+    pub(crate) table: Arc<TableShape>,
+    pub(crate) key: Vec<Value>,
+    /// What the closure is given.
+    pub(crate) columns: Arc<[usize]>,
+    pub(crate) change: RowChange,
+}
+
+/// Gets the values of a row, and gives the columns to set and what the caller wants to know.
+pub(crate) type RowChange = Box<
+    dyn FnMut(Vec<Value>) -> Result<(Vec<(usize, Value)>, Box<dyn Any + Send>), ClosureError> + Send,
+>;
+
+/// Work on many rows, and how much of it is done.
+pub(crate) struct BulkCall {
+    pub(crate) command: BulkCommand,
+    /// What is committed.
+    committed: BulkProgress,
+    /// What will be once the present group is committed.
+    piece: Option<BulkProgress>,
+}
+
+impl BulkCall {
+    pub(crate) fn new(command: BulkCommand) -> Self {
+        Self { command, committed: BulkProgress::default(), piece: None }
+    }
+
+    /// From where the next piece goes on. A piece whose group was rolled back never was.
+    pub(super) fn begin_piece(&mut self) -> BulkProgress {
+        self.piece = None;
+        self.committed.clone()
+    }
+
+    pub(super) fn end_piece(&mut self, progress: BulkProgress) {
+        self.piece = Some(progress);
+    }
+
+    fn keep_piece(&mut self) {
+        if let Some(piece) = self.piece.take() {
+
+            self.committed = piece;
+        }
+    }
+}
+
+impl BatchItem {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Statement(call) => call.heap_bytes(),
+            Self::Row(command) => command.heap_bytes(),
+        }
+    }
+
+    fn largest_value(&self) -> usize {
+        match self {
+            Self::Statement(call) => call.params.largest_value(),
+            Self::Row(command) => command.largest_value(),
+        }
+    }
 }
 
 impl StatementCall {
@@ -63,6 +140,9 @@ pub(crate) struct WriteOutput {
 /// The value beside the receipt.
 pub(crate) enum WriteValue {
     None,
+    Row(RowEffect),
+    /// What a read-modify-write did, and what its closure returned.
+    Modified(RowEffect, Box<dyn Any + Send>),
     Rows(ResultRows),
     Closure(Box<dyn Any + Send>),
 }
@@ -72,10 +152,15 @@ impl WriteCommand {
         let data = match &task {
             WriteTask::Statement(call) => size_of::<StatementCall>() + call.heap_bytes(),
             // By capacity: a vector that has grown has room to spare.
-            WriteTask::Batch(calls) => {
-                let heap: usize = calls.iter().map(StatementCall::heap_bytes).sum();
-                calls.capacity() * size_of::<StatementCall>() + heap
+            WriteTask::Batch(items) => {
+                let heap: usize = items.iter().map(BatchItem::heap_bytes).sum();
+                items.capacity() * size_of::<BatchItem>() + heap
             }
+            WriteTask::Row(command) => command.heap_bytes(),
+            WriteTask::Modify(call) => {
+                call.key.iter().map(Value::bytes).sum::<usize>() + size_of_val(&*call.change)
+            }
+            WriteTask::Bulk(call) => call.command.heap_bytes(),
             WriteTask::Closure(closure) => size_of_val(&**closure),
             WriteTask::Flush => 0,
         };
@@ -91,9 +176,10 @@ impl WriteCommand {
     pub(crate) fn largest_value(&self) -> usize {
         match &self.task {
             WriteTask::Statement(call) => call.params.largest_value(),
-            WriteTask::Batch(calls) => {
-                calls.iter().map(|call| call.params.largest_value()).max().unwrap_or(0)
-            }
+            WriteTask::Batch(items) => items.iter().map(BatchItem::largest_value).max().unwrap_or(0),
+            WriteTask::Row(command) => command.largest_value(),
+            WriteTask::Modify(call) => call.key.iter().map(Value::bytes).max().unwrap_or(0),
+            WriteTask::Bulk(call) => call.command.largest_value(),
             WriteTask::Closure(_) | WriteTask::Flush => 0,
         }
     }
@@ -117,5 +203,26 @@ impl Command for WriteCommand {
     fn level(&self) -> AckLevel {
         // A flush that is not durable would be none, whatever level its caller set.
         if let WriteTask::Flush = self.task { AckLevel::Durable } else { self.level }
+    }
+
+    fn keep_piece(&mut self) {
+        if let WriteTask::Bulk(call) = &mut self.task {
+            call.keep_piece();
+        }
+    }
+
+    fn set_back(&self, answer: Answer<Self>) -> Answer<Self> {
+        match &self.task {
+            WriteTask::Bulk(call) if call.committed.rows > 0 => {
+                let source = match answer {
+                    Answer::Failed(error) => error,
+                    Answer::NotStarted(refusal) => WriteError::from(refusal),
+                    // Then nobody knows of the last piece either.
+                    other => return other,
+                };
+                Answer::Failed(WriteError::Partial { rows: call.committed.rows, source: Box::new(source) })
+            }
+            _ => answer,
+        }
     }
 }

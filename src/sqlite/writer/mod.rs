@@ -3,12 +3,17 @@
 mod checkpoint;
 mod command;
 mod opening;
+mod rows;
+mod run;
 mod storage;
 mod transaction;
 mod wal_log;
 #[allow(clippy::module_inception)]
 mod writer;
 
-pub(crate) use command::{StatementCall, WriteCommand, WriteOutput, WriteTask, WriteValue};
+pub(crate) use command::{
+    BatchItem, BulkCall, ModifyCall, RowChange, StatementCall, WriteCommand, WriteOutput, WriteTask, WriteValue,
+};
+pub(crate) use rows::RowEffect;
 pub(crate) use transaction::WriteLimits;
 pub(crate) use writer::{WalLimits, Writer, WriterLimits};

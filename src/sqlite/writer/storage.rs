@@ -16,7 +16,7 @@ use crate::error::{SqliteError, StoreFailure, WriteError};
 use crate::handle::Engine;
 use crate::protocol::level::AckLevel;
 use crate::protocol::storage::{
-    Applied, CommitError, Committed, GroupReport, Interruption, Readiness, Storage,
+    Applied, CommitError, Committed, GroupReport, Interruption, Joined, Readiness, Storage, TransactionLost,
 };
 use crate::sqlite::files::identity::FileIdentity;
 use crate::sqlite::reason::Reason;
@@ -62,6 +62,10 @@ pub(super) struct SqliteStorage {
     pub(super) span: Option<EnteredSpan>,
     /// Writes are being held back.
     pub(super) stalled: bool,
+    /// Row commands on one key may be carried out as one statement.
+    pub(super) coalescing: bool,
+    /// What the board's counters of statements and coalesced commands stood at when the group began.
+    pub(super) counted: (u64, u64),
 }
 
 impl SqliteStorage {
@@ -254,6 +258,8 @@ impl Storage for SqliteStorage {
                     let span = tracing::debug_span!(
                         "group",
                         commands = tracing::field::Empty,
+                        statements = tracing::field::Empty,
+                        coalesced = tracing::field::Empty,
                         failed = tracing::field::Empty,
                         rows = tracing::field::Empty,
                         bytes = tracing::field::Empty,
@@ -281,11 +287,38 @@ impl Storage for SqliteStorage {
         board.write_started.set(Instant::now());
         let applied = self.transaction.apply(&mut command.task, sequence, board);
         board.write_started.clear();
-        if let Applied::Done { output, .. } = &applied {
-            self.rows += output.receipt.rows_changed;
-            self.last_sequence = sequence;
+        match &applied {
+            Applied::Done { output, .. } => {
+                self.rows += output.receipt.rows_changed;
+                self.last_sequence = sequence;
+            }
+            Applied::Piece { .. } => self.last_sequence = sequence,
+            Applied::Failed(_) | Applied::Lost(_) => {}
         }
         applied
+    }
+
+    fn joins(&self, command: &WriteCommand) -> bool {
+        self.coalescing && self.transaction.joins(&command.task)
+    }
+
+    fn apply_together(
+        &mut self,
+        commands: &mut [&mut WriteCommand],
+        first_sequence: u64,
+    ) -> Result<Vec<Joined<WriteCommand>>, TransactionLost> {
+        let board = &self.engine.board;
+        board.write_started.set(Instant::now());
+        let joined = self.transaction.apply_together(commands, first_sequence, board);
+        board.write_started.clear();
+        let joined = joined?;
+        for (sequence, one) in (first_sequence..).zip(&joined) {
+            if let Joined::Done { output, .. } = one {
+                self.rows += output.receipt.rows_changed;
+                self.last_sequence = sequence;
+            }
+        }
+        Ok(joined)
     }
 
     fn commit(&mut self) -> Result<Committed, CommitError<WriteError, Reason>> {
@@ -363,8 +396,12 @@ impl Storage for SqliteStorage {
                 commit = ?report.commit, "slow group"
             );
         }
+        let counted = (board.statements.get(), board.coalesced.get());
+        let before = std::mem::replace(&mut self.counted, counted);
         if let Some(span) = self.span.take() {
             span.record("commands", report.commands);
+            span.record("statements", counted.0 - before.0);
+            span.record("coalesced", counted.1 - before.1);
             span.record("failed", report.failed);
             span.record("rows", rows);
             span.record("bytes", report.bytes);

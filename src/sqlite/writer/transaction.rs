@@ -1,22 +1,27 @@
 //! One transaction on the writable connection, and each command isolated inside it.
 
 use std::any::Any;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::command::{StatementCall, WriteClosure, WriteCommand, WriteOutput, WriteTask, WriteValue};
+use super::command::{
+    BatchItem, BulkCall, ModifyCall, StatementCall, WriteClosure, WriteCommand, WriteOutput, WriteTask,
+    WriteValue,
+};
+use super::rows::{self, PieceEnd, RowEffect, RowFailure, TableDesk, TableDesks};
 use super::wal_log::has_open_foreign_keys;
 use crate::board::Board;
 use crate::error::{ClosureError, SqliteError, WriteError};
 use crate::handle::Receipt;
 use crate::protocol::foreign_code::guarded;
 use crate::protocol::storage::Applied;
+use crate::row::{RowCommand, TableShape};
 use crate::sqlite::engine_statement::EngineStatement;
 use crate::sqlite::session::{
-    NotAllowed, Session, SessionError, SessionState, StatementFacts, StopLimits, StopReason, Stopped,
-    TransactionEnded, Tx,
+    NotAllowed, Session, SessionError, SessionState, StatementFacts, StopCheck, StopLimits, StopReason,
+    Stopped, TransactionEnded, Tx,
 };
 
 /// The bounds of one write.
@@ -37,7 +42,8 @@ pub(super) struct Transaction {
     release: EngineStatement,
     rollback_to: EngineStatement,
     data_version: EngineStatement,
-    state: SessionState,
+    pub(super) desks: RefCell<TableDesks>,
+    pub(super) state: SessionState,
     limits: WriteLimits,
     /// A failed command could not be undone: what is in the transaction must not be committed.
     stuck: Cell<bool>,
@@ -45,25 +51,65 @@ pub(super) struct Transaction {
 }
 
 /// What one command gave.
-struct Done {
-    rows_changed: u64,
-    value: WriteValue,
+pub(super) struct Done {
+    pub(super) rows_changed: u64,
+    pub(super) value: WriteValue,
 }
 
-/// One command's session, and the savepoint that undoes the command alone, if it needs one.
-struct Isolation<'t> {
-    session: Session<'t>,
-    savepoint: &'t EngineStatement,
+/// One command in a session, and the savepoint that undoes the command alone, if it needs one.
+pub(super) struct Isolation<'i> {
+    pub(super) session: &'i Session<'i>,
+    transaction: &'i Transaction,
     is_set: Cell<bool>,
 }
 
-impl Isolation<'_> {
-    /// Sets the savepoint, once. Inside the session only as the engine.
-    fn set_savepoint(&self) -> Result<(), SqliteError> {
+impl<'i> Isolation<'i> {
+    pub(super) fn new(session: &'i Session<'i>, transaction: &'i Transaction) -> Self {
+        Self { session, transaction, is_set: Cell::new(false) }
+    }
+
+    /// Sets the savepoint, once.
+    pub(super) fn set_savepoint(&self) -> Result<(), SqliteError> {
         if !self.is_set.replace(true) {
-            self.savepoint.run()?;
+            self.session.as_engine(|| self.transaction.savepoint.run())?;
         }
         Ok(())
+    }
+
+    /// Runs `work` on the desk of a table, behind a savepoint if the table needs one.
+    pub(super) fn on_desk<T, E: From<RowFailure>>(
+        &self,
+        table: &Arc<TableShape>,
+        work: impl FnOnce(&mut TableDesk) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut desks = self.transaction.desks.borrow_mut();
+        let desk = desks.desk(self.session, table)?;
+        if desk.needs_savepoint() {
+            self.set_savepoint().map_err(|error| RowFailure::Session(SessionError::Sqlite(error)))?;
+        }
+        work(desk)
+    }
+
+    /// Ends the command: after a failure nothing of it is left. The transaction may be gone afterwards.
+    pub(super) fn settle<T>(self, mut result: Result<T, WriteError>) -> Result<T, WriteError> {
+        let transaction = self.transaction;
+        if !self.is_set.get() || transaction.connection.is_autocommit() {
+            return result;
+        }
+        if result.is_ok() && has_open_foreign_keys(&transaction.connection) {
+            result = Err(open_foreign_key());
+        }
+        let ended = self.session.as_engine(|| match &result {
+            Ok(_) => transaction.release.run(),
+            Err(_) => transaction.rollback_to.run().and_then(|_| transaction.release.run()),
+        });
+        if let Err(error) = ended {
+            // Without its savepoint the command can only be undone together with the whole group.
+            let _ = self.session.as_engine(|| transaction.rollback.run());
+            transaction.stuck.set(!transaction.connection.is_autocommit());
+            result = result.and(Err(error.into()));
+        }
+        result
     }
 }
 
@@ -82,6 +128,7 @@ impl Transaction {
             release: prepare(c"RELEASE walwright")?,
             rollback_to: prepare(c"ROLLBACK TO walwright")?,
             data_version: prepare(c"PRAGMA main.data_version")?,
+            desks: RefCell::default(),
             state,
             limits,
             stuck: Cell::new(false),
@@ -128,32 +175,75 @@ impl Transaction {
         sequence: u64,
         board: &Board,
     ) -> Applied<WriteCommand> {
-        let (mut result, deletes) = match task {
-            WriteTask::Statement(call) => self.isolated(|isolation| self.call(call, isolation, board)),
-            WriteTask::Batch(calls) => self.isolated(|isolation| self.batch(calls, isolation, board)),
-            WriteTask::Closure(closure) => self.isolated(|isolation| self.closure(closure, isolation, board)),
-            WriteTask::Flush => (Ok(Done { rows_changed: 0, value: WriteValue::None }), false),
-        };
-        if self.state.take_met_damage() {
-            result = self.give_up_after_damage(result);
+        if let WriteTask::Bulk(call) = task {
+            return self.apply_piece(call, sequence, board);
         }
-        let result = result.map(|done| WriteOutput {
-            receipt: Receipt { sequence, rows_changed: done.rows_changed },
-            value: done.value,
+        let (result, deletes) = match task {
+            WriteTask::Statement(call) => self.isolated(|isolation| self.call(call, isolation, board)),
+            WriteTask::Row(command) => {
+                self.isolated(|isolation| self.row(command, isolation, sequence, board))
+            }
+            WriteTask::Modify(call) => {
+                self.isolated(|isolation| self.modify(call, isolation, sequence, board))
+            }
+            WriteTask::Batch(items) => {
+                self.isolated(|isolation| self.batch(items, isolation, sequence, board))
+            }
+            WriteTask::Closure(closure) => self.isolated(|isolation| self.closure(closure, isolation, board)),
+            WriteTask::Bulk(_) | WriteTask::Flush => (Ok(Done { rows_changed: 0, value: WriteValue::None }), false),
+        };
+        let result = self.after_damage(result);
+        let result = result.map(|done| done.output(sequence));
+        self.applied(result, |output| Applied::Done { output, deletes })
+    }
+
+    /// Carries out the next piece of work on many rows.
+    fn apply_piece(&mut self, call: &mut BulkCall, sequence: u64, board: &Board) -> Applied<WriteCommand> {
+        let mut progress = call.begin_piece();
+        let (result, deletes) = self.isolated(|isolation| {
+            board.statements.add(1);
+            isolation.set_savepoint()?;
+            let piece = isolation.on_desk(&call.command.table, |desk| {
+                rows::carry_out_piece(desk, isolation.session, &call.command, &mut progress, sequence)
+            });
+            piece.map_err(|failure| self.row_error(failure))
         });
+        let result = self.after_damage(result);
+        let rows = progress.rows;
+        if let Ok(PieceEnd::More) = result {
+            call.end_piece(progress);
+        }
+        self.applied(result, |end| match end {
+            PieceEnd::More => Applied::Piece { deletes },
+            PieceEnd::Finished => {
+                let done = Done { rows_changed: rows, value: WriteValue::None };
+                Applied::Done { output: done.output(sequence), deletes }
+            }
+        })
+    }
+
+    /// What became of a command, by its result and by whether the transaction is still there.
+    fn applied<T>(
+        &self,
+        result: Result<T, WriteError>,
+        done: impl FnOnce(T) -> Applied<WriteCommand>,
+    ) -> Applied<WriteCommand> {
         match result {
             Ok(_) if self.connection.is_autocommit() => {
                 Applied::Lost(WriteError::Closure(TransactionEnded.into()))
             }
             Err(error) if self.connection.is_autocommit() => Applied::Lost(error),
-            Ok(output) => Applied::Done { output, deletes },
+            Ok(value) => done(value),
             Err(error) => Applied::Failed(error),
         }
     }
 
     /// SQLite lets nothing be written or committed any more in a transaction that met a damaged page. So that
     /// the others of the group do not suffer for it, the whole transaction goes: they are carried out again.
-    fn give_up_after_damage(&mut self, result: Result<Done, WriteError>) -> Result<Done, WriteError> {
+    fn after_damage<T>(&mut self, result: Result<T, WriteError>) -> Result<T, WriteError> {
+        if !self.state.take_met_damage() {
+            return result;
+        }
         if let Err(error) = self.abandon() {
             tracing::error!(%error, "a transaction could not be rolled back");
         }
@@ -183,18 +273,65 @@ impl Transaction {
         Ok(Done { rows_changed: outcome.rows_changed, value })
     }
 
-    fn batch(
+    fn row(
         &self,
-        calls: &[StatementCall],
+        command: &RowCommand,
         isolation: &Isolation<'_>,
+        sequence: u64,
         board: &Board,
     ) -> Result<Done, WriteError> {
+        board.statements.add(1);
+        let effect = isolation
+            .on_desk(&command.table, |desk| rows::carry_out(desk, isolation.session, command, sequence));
+        effect.map(Done::row).map_err(|failure| self.row_error(failure))
+    }
+
+    fn modify(
+        &self,
+        call: &mut ModifyCall,
+        isolation: &Isolation<'_>,
+        sequence: u64,
+        board: &Board,
+    ) -> Result<Done, WriteError> {
+        board.statements.add(1);
+        let ModifyCall { table, key, columns, change } = call;
+        let mut returned = None;
+        let changed = isolation.on_desk(table, |desk| {
+            rows::modify(desk, isolation.session, key, columns, sequence, |values| {
+                let ended = guarded(|| change(values));
+                let (set, value) = self.closure_value(ended, board)?;
+                returned = Some(value);
+                Ok(set)
+            })
+        });
+        let effect = changed.map_err(|failure| match failure {
+            ModifyFailure::Row(failure) => self.row_error(failure),
+            ModifyFailure::Closure(error) => error,
+        })?;
+        let rows_changed = effect.as_ref().map_or(0, |effect| effect.rows_changed);
+        let value = match (effect, returned) {
+            (Some(effect), Some(value)) => WriteValue::Modified(effect, value),
+            _ => WriteValue::None,
+        };
+        Ok(Done { rows_changed, value })
+    }
+
+    fn batch(
+        &self,
+        items: &[BatchItem],
+        isolation: &Isolation<'_>,
+        sequence: u64,
+        board: &Board,
+    ) -> Result<Done, WriteError> {
+        if items.len() > 1 {
+            isolation.set_savepoint()?;
+        }
         let mut rows_changed = 0;
-        for (index, call) in calls.iter().enumerate() {
-            if index == 0 && calls.len() > 1 {
-                isolation.session.as_engine(|| isolation.set_savepoint())?;
-            }
-            rows_changed += self.call(call, isolation, board)?.rows_changed;
+        for item in items {
+            rows_changed += match item {
+                BatchItem::Statement(call) => self.call(call, isolation, board)?.rows_changed,
+                BatchItem::Row(command) => self.row(command, isolation, sequence, board)?.rows_changed,
+            };
         }
         Ok(Done { rows_changed, value: WriteValue::None })
     }
@@ -206,19 +343,19 @@ impl Transaction {
         board: &Board,
     ) -> Result<Done, WriteError> {
         board.statements.add(1);
-        isolation.session.as_engine(|| isolation.set_savepoint())?;
+        isolation.set_savepoint()?;
         let before = self.connection.total_changes();
-        let ended = guarded(|| closure(&Tx::new(&isolation.session)));
+        let ended = guarded(|| closure(&Tx::new(isolation.session)));
         let value = self.closure_value(ended, board)?;
         let rows_changed = self.connection.total_changes() - before;
         Ok(Done { rows_changed, value: WriteValue::Closure(value) })
     }
 
-    fn closure_value(
+    fn closure_value<T>(
         &self,
-        ended: Result<Result<Box<dyn Any + Send>, ClosureError>, String>,
+        ended: Result<Result<T, ClosureError>, String>,
         board: &Board,
-    ) -> Result<Box<dyn Any + Send>, WriteError> {
+    ) -> Result<T, WriteError> {
         match ended {
             Ok(result) => result.map_err(|error| self.closure_error(error)),
             Err(message) => {
@@ -230,41 +367,37 @@ impl Transaction {
 
     /// Runs `work` so that a failure leaves nothing of it behind, if needed with a savepoint. Tells whether
     /// it deleted anything. The transaction may be gone afterwards: callers ask.
-    fn isolated(
+    fn isolated<T>(
         &self,
-        work: impl FnOnce(&Isolation<'_>) -> Result<Done, WriteError>,
-    ) -> (Result<Done, WriteError>, bool) {
-        let stop = self.state.stop_check();
-        stop.arm(StopLimits {
-            run_limit_at: Instant::now().checked_add(self.limits.run_limit),
-            ..StopLimits::default()
-        });
-        let (mut result, deletes, savepoint) = {
-            let session = Session::new(&self.connection, &self.state);
-            let isolation = Isolation { session, savepoint: &self.savepoint, is_set: Cell::new(false) };
-            let result = work(&isolation);
-            (result, isolation.session.deletes(), isolation.is_set.get())
-        };
+        work: impl FnOnce(&Isolation<'_>) -> Result<T, WriteError>,
+    ) -> (Result<T, WriteError>, bool) {
+        let stop = self.start_clock();
+        let session = Session::new(&self.connection, &self.state);
+        let isolation = Isolation::new(&session, self);
+        let mut result = work(&isolation);
+        session.finish();
         // Before any statement of the engine's own, which must not be stopped.
         if let Some(reason) = stop.disarm() {
             result = Err(self.stopped(reason));
         }
-        if savepoint && !self.connection.is_autocommit() {
-            if result.is_ok() && has_open_foreign_keys(&self.connection) {
-                result = Err(open_foreign_key());
-            }
-            let ended = match &result {
-                Ok(_) => self.release.run().map(drop),
-                Err(_) => self.rollback_to.run().and_then(|_| self.release.run()).map(drop),
-            };
-            if let Err(error) = ended {
-                // Without its savepoint the command can only be undone together with the whole group.
-                let _ = self.rollback.run();
-                self.stuck.set(!self.connection.is_autocommit());
-                result = result.and(Err(error.into()));
-            }
+        let result = isolation.settle(result);
+        (result, session.deletes())
+    }
+
+    /// Starts the run limit of a command, or of several that are carried out together.
+    pub(super) fn start_clock(&self) -> &StopCheck {
+        let stop = self.state.stop_check();
+        let run_limit_at = Instant::now().checked_add(self.limits.run_limit);
+        stop.arm(StopLimits { run_limit_at, ..StopLimits::default() });
+        stop
+    }
+
+    pub(super) fn row_error(&self, failure: RowFailure) -> WriteError {
+        match failure {
+            RowFailure::Session(error) => self.statement_error(error),
+            RowFailure::Conflict(conflict) => WriteError::Conflict(conflict),
+            RowFailure::SchemaChanged { table } => WriteError::SchemaChanged { table },
         }
-        (result, deletes)
     }
 
     fn statement_error(&self, error: SessionError) -> WriteError {
@@ -297,6 +430,35 @@ impl Transaction {
             StopReason::Closing => WriteError::CloseTimedOut,
             _ => WriteError::RunLimit { limit: self.limits.run_limit },
         }
+    }
+}
+
+impl Done {
+    pub(super) fn row(effect: RowEffect) -> Self {
+        Self { rows_changed: effect.rows_changed, value: WriteValue::Row(effect) }
+    }
+
+    pub(super) fn output(self, sequence: u64) -> WriteOutput {
+        let receipt = Receipt { sequence, rows_changed: self.rows_changed };
+        WriteOutput { receipt, value: self.value }
+    }
+}
+
+/// Why a read-modify-write failed.
+enum ModifyFailure {
+    Row(RowFailure),
+    Closure(WriteError),
+}
+
+impl From<RowFailure> for ModifyFailure {
+    fn from(failure: RowFailure) -> Self {
+        Self::Row(failure)
+    }
+}
+
+impl From<WriteError> for ModifyFailure {
+    fn from(error: WriteError) -> Self {
+        Self::Closure(error)
     }
 }
 

@@ -38,6 +38,8 @@ pub(crate) struct WriterLimits {
     pub(crate) group: GroupLimits,
     pub(crate) write: WriteLimits,
     pub(crate) wal: WalLimits,
+    /// Row commands on one key may be carried out as one statement.
+    pub(crate) coalescing: bool,
     /// A read is granted this age also when it keeps the log from shrinking.
     pub(crate) least_read_age: Duration,
     /// A read that is older and still there cannot be ended.
@@ -100,6 +102,8 @@ impl Writer {
             reported_pinned: None,
             span: None,
             stalled: false,
+            coalescing: limits.coalescing,
+            counted: (0, 0),
         };
         Ok((Self { storage, limits, sequences: opened.sequences, lock: opened.lock }, settings))
     }

@@ -1,0 +1,136 @@
+//! A command that was started: what became of it so far, and its way to its one answer.
+
+use crate::protocol::queue::{CommandQueue, Member};
+use crate::protocol::storage::{Applied, Joined};
+use crate::protocol::work::{Answer, Command, Refusal, Work};
+
+/// A command of the present group.
+pub(super) struct Started<W: Work> {
+    pub(super) member: Member<W>,
+    /// `None`: yet to be carried out, or to be carried out again.
+    pub(super) verdict: Option<Verdict<W>>,
+    /// The transaction in which it got its verdict has ended, and nothing takes the verdict back.
+    pub(super) is_final: bool,
+    /// Earlier groups did pieces of it, and the queue counts it until it is answered.
+    pub(super) is_resumed: bool,
+}
+
+/// What a transaction did of a command.
+pub(super) enum Verdict<W: Work> {
+    Done {
+        output: W::Output,
+        deletes: bool,
+    },
+    /// A piece is done, and the rest is for later groups.
+    Piece {
+        deletes: bool,
+    },
+    Failed(W::Error),
+    /// Its transaction could not be begun.
+    Refused(W::Reason),
+}
+
+impl<W: Work> From<Joined<W>> for Verdict<W> {
+    fn from(joined: Joined<W>) -> Self {
+        match joined {
+            Joined::Done { output, deletes } => Self::Done { output, deletes },
+            Joined::Failed(error) => Self::Failed(error),
+        }
+    }
+}
+
+impl<W: Command> Started<W> {
+    /// A command fresh from the hand.
+    pub(super) fn fresh(member: Member<W>) -> Self {
+        Self { member, verdict: None, is_final: false, is_resumed: false }
+    }
+
+    /// A command that goes on behind the pieces that earlier groups did.
+    pub(super) fn resumed(member: Member<W>) -> Self {
+        Self { is_resumed: true, ..Self::fresh(member) }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        matches!(self.verdict, Some(Verdict::Done { .. }))
+    }
+
+    pub(super) fn is_piece(&self) -> bool {
+        matches!(self.verdict, Some(Verdict::Piece { .. }))
+    }
+
+    /// Whether the transaction of its verdict may only be told of once it is durable.
+    pub(super) fn deletes(&self) -> bool {
+        matches!(self.verdict, Some(Verdict::Done { deletes: true, .. } | Verdict::Piece { deletes: true }))
+    }
+
+    /// Notes what apply said. Gives whether the command took the transaction with it.
+    pub(super) fn judge(&mut self, applied: Applied<W>) -> bool {
+        let (verdict, is_lost) = match applied {
+            Applied::Done { output, deletes } => (Verdict::Done { output, deletes }, false),
+            Applied::Piece { deletes } => (Verdict::Piece { deletes }, false),
+            Applied::Failed(error) => (Verdict::Failed(error), false),
+            Applied::Lost(error) => (Verdict::Failed(error), true),
+        };
+        self.verdict = Some(verdict);
+        self.is_final = is_lost;
+        is_lost
+    }
+
+    /// The transaction of its verdict is committed.
+    pub(super) fn committed(&mut self) {
+        self.is_final = true;
+        if self.is_piece() {
+            self.member.work.keep_piece();
+        }
+    }
+
+    /// Takes its verdict back: the transaction is gone. A failure too: without the others' work the command
+    /// may not fail again.
+    pub(super) fn void(&mut self) {
+        self.verdict = None;
+        self.is_final = false;
+    }
+
+    /// Gives it what its verdict says.
+    pub(super) fn answer(mut self, queue: &CommandQueue<W>) {
+        let answer = match self.verdict.take() {
+            Some(Verdict::Done { output, .. }) => Answer::Done(output),
+            Some(Verdict::Failed(error)) => Answer::Failed(error),
+            Some(Verdict::Refused(reason)) => Answer::NotStarted(Refusal::Begin(reason)),
+            // Not reached: every command without a verdict was carried out alone, which gives it one, and
+            // one of which a piece is done is not answered.
+            Some(Verdict::Piece { .. }) | None => Answer::Unknown(W::lost()),
+        };
+        self.give(queue, answer);
+    }
+
+    /// Answers it when the writer stops for `reason` with the command in its hands.
+    ///
+    /// Of a transaction whose end nobody knows failures are not told either: a command may have failed by a
+    /// row that another one of the group inserted, and that row may not be there after a restart.
+    pub(super) fn answer_unknown(mut self, queue: &CommandQueue<W>, reason: &W::Reason) {
+        let answer = match self.verdict.take() {
+            Some(Verdict::Failed(error)) if self.is_final => Answer::Failed(error),
+            Some(Verdict::Refused(refused)) => Answer::NotStarted(Refusal::Begin(refused)),
+            _ => Answer::Unknown(reason.clone()),
+        };
+        self.give(queue, answer);
+    }
+
+    /// Answers it when the rest of its work is not to be done.
+    pub(super) fn refuse(self, queue: &CommandQueue<W>, refusal: &Refusal<W::Reason>) {
+        self.give(queue, Answer::NotStarted(refusal.clone()));
+    }
+
+    /// Room goes back before the answer: who hears it and sends the next command finds the room.
+    fn give(self, queue: &CommandQueue<W>, answer: Answer<W>) {
+        if self.is_resumed {
+            queue.release_unfinished(self.member.bytes);
+        }
+        let answer = match answer {
+            Answer::Done(output) => Answer::Done(output),
+            other => self.member.work.set_back(other),
+        };
+        self.member.responder.answer(answer);
+    }
+}

@@ -1,0 +1,52 @@
+//! Commands that work in pieces, between two of them.
+//!
+//! A bulk command does its first piece where it stands in the hand, so whatever was admitted before it is
+//! applied before it. Each later group does one more piece of the first one here, behind the commands of its
+//! hand: these do not wait for the whole. While there are some the writer never sleeps for want of commands.
+
+use std::collections::VecDeque;
+
+use super::started::Started;
+use crate::protocol::level::AckLevel;
+use crate::protocol::queue::{CommandQueue, Member};
+use crate::protocol::work::Command;
+
+/// The commands of which a piece is committed and the rest is not, first come first served.
+pub(super) struct Unfinished<W: Command> {
+    members: VecDeque<Member<W>>,
+}
+
+impl<W: Command> Unfinished<W> {
+    pub(super) fn new() -> Self {
+        Self { members: VecDeque::new() }
+    }
+
+    /// The level of the one that goes on next.
+    pub(super) fn level(&self) -> Option<AckLevel> {
+        self.members.front().map(|member| member.work.level())
+    }
+
+    /// Takes the one that goes on next, unless nothing may go on.
+    pub(super) fn resume(&mut self, queue: &CommandQueue<W>) -> Option<Started<W>> {
+        if self.members.is_empty() || queue.given_up().is_some() {
+            return None;
+        }
+        self.take_front()
+    }
+
+    /// Takes the first one, whatever is to become of it.
+    pub(super) fn take_front(&mut self) -> Option<Started<W>> {
+        self.members.pop_front().map(Started::resumed)
+    }
+
+    /// Keeps a command until its next piece. The one that was resumed goes on first.
+    pub(super) fn keep(&mut self, started: Started<W>, queue: &CommandQueue<W>) {
+        if started.is_resumed {
+            self.members.push_front(started.member);
+        } else {
+            // The queue gave its room away when it was taken. From here on it may be long in the memory.
+            queue.hold_unfinished(started.member.bytes);
+            self.members.push_back(started.member);
+        }
+    }
+}

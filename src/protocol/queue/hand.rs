@@ -1,0 +1,111 @@
+//! The writer's side of the queue: the hand with the next group, and the room of what is unfinished.
+
+use std::time::Duration;
+
+use super::{CommandQueue, Member, Take, refuse, start};
+use crate::protocol::level::AckLevel;
+use crate::protocol::limits::GroupLimits;
+use crate::protocol::work::{Command, Refusal};
+use crate::sync::now;
+
+impl<W: Command> CommandQueue<W> {
+    /// Fills the hand with the next group, waiting for one: for ever, or as long as `patience`. With unfinished
+    /// work it does not wait.
+    pub(crate) fn take_group(&self, limits: &GroupLimits, patience: Option<Duration>) -> Take {
+        // A group that ran into its time limit left commands in the hand: they are older than the line.
+        if !self.hand.lock().is_empty() {
+            return Take::Group;
+        }
+        let until = patience.map(|patience| now() + patience);
+        let mut state = self.state.lock();
+        while state.line.front_admitted_bytes().is_none() {
+            if state.is_finished() {
+                return Take::Finished;
+            }
+            if state.has_unfinished() {
+                return Take::Group;
+            }
+            state.parked += 1;
+            let timed_out = match until {
+                Some(until) => self.work_arrived.wait_until(&mut state, until).timed_out(),
+                None => {
+                    self.work_arrived.wait(&mut state);
+                    false
+                }
+            };
+            state.parked -= 1;
+            if timed_out && state.line.front_admitted_bytes().is_none() && !state.is_finished() {
+                return Take::Idle;
+            }
+        }
+        let mut wakers = Vec::new();
+        state.line.take_group(limits, &mut self.hand.lock());
+        state.line.admit_waiting(&mut wakers);
+        drop(state);
+        self.wake(false, wakers);
+        Take::Group
+    }
+
+    /// The strictest level in the hand. `None`: everything in it was withdrawn.
+    pub(crate) fn hand_level(&self) -> Option<AckLevel> {
+        let mut hand = self.hand.lock();
+        let level =
+            hand.iter().filter_map(|place| place.entry.as_ref()).map(|entry| entry.work.level()).max();
+        if level.is_none() {
+            hand.clear();
+        }
+        level
+    }
+
+    /// Starts the next command of the hand: from here on it is neither withdrawn nor refused.
+    pub(crate) fn start_next(&self) -> Option<Member<W>> {
+        loop {
+            let place = self.hand.lock().pop_front()?;
+            if let Some(member) = place.entry.and_then(start) {
+                return Some(member);
+            }
+        }
+    }
+
+    /// Like [`start_next`](Self::start_next), but only if the next command `joins`; else it stays.
+    pub(crate) fn start_next_if(&self, joins: impl Fn(&W) -> bool) -> Option<Member<W>> {
+        loop {
+            let mut hand = self.hand.lock();
+            if hand.front()?.entry.as_ref().is_some_and(|entry| !joins(&entry.work)) {
+                return None;
+            }
+            let place = hand.pop_front()?;
+            // What has expired is answered here, and that is not done under a lock.
+            drop(hand);
+            if let Some(member) = place.entry.and_then(start) {
+                return Some(member);
+            }
+        }
+    }
+
+    /// Answers everything in the hand as not started.
+    pub(crate) fn refuse_hand(&self, refusal: &Refusal<W::Reason>) {
+        let entries: Vec<_> = self.hand.lock().drain(..).filter_map(|place| place.entry).collect();
+        refuse(entries, refusal);
+    }
+
+    /// Counts unfinished work against the bounds again, until it is released.
+    pub(crate) fn hold_unfinished(&self, bytes: usize) {
+        self.state.lock().line.hold_unfinished(bytes);
+    }
+
+    /// Gives the room of unfinished work back, and admits who fits now.
+    pub(crate) fn release_unfinished(&self, bytes: usize) {
+        let mut wakers = Vec::new();
+        let mut state = self.state.lock();
+        state.line.release_unfinished(bytes);
+        let wake = state.admit(&mut wakers);
+        drop(state);
+        self.wake(wake, wakers);
+    }
+
+    /// Why unfinished work must not go on, if the store was abandoned or has stopped.
+    pub(crate) fn given_up(&self) -> Option<Refusal<W::Reason>> {
+        self.state.lock().given_up()
+    }
+}

@@ -1,0 +1,23 @@
+//! Whether commands outlive a change of the schema.
+
+use super::defaults;
+use crate::row::{ColumnShape, TableShape};
+
+/// Whether commands made for the old shape still mean the same under the new one: the same columns stand at the
+/// same places, and what was added behind them needs no value.
+pub(crate) fn still_fits(old: &TableShape, new: &TableShape) -> bool {
+    let Some((kept, added)) = new.columns.split_at_checked(old.columns.len()) else { return false };
+    old.name.eq_ignore_ascii_case(&new.name)
+        && old.columns == kept
+        && added.iter().all(needs_no_value)
+        && old.key == new.key
+        && old.key_is_rowid == new.key_is_rowid
+        // A new column can take the name by which commands ask for the rowid.
+        && old.rowid_name == new.rowid_name
+        && old.is_strict == new.is_strict
+        && old.revision == new.revision
+}
+
+fn needs_no_value(column: &ColumnShape) -> bool {
+    column.is_generated || !column.not_null || !defaults::is_null(column.default.as_deref())
+}

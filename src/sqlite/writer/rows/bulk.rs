@@ -1,0 +1,180 @@
+//! Work on many rows, piece by piece.
+
+use std::time::{Duration, Instant};
+
+use super::desk::TableDesk;
+use super::row::{self, columns, sequence_value, values};
+use super::text::Form;
+use super::RowFailure;
+use crate::row::{BulkCommand, BulkWork, RevisionKind, TableShape, Value};
+use crate::sqlite::session::Session;
+
+/// A piece ends when it has taken this long: whoever sends a small command meanwhile waits for it.
+const PIECE_TIME: Duration = Duration::from_millis(2);
+/// Rows of the first step of a walk; later ones are fitted to the time that they take.
+const FIRST_STEP: i64 = 16;
+/// Rows of a step at most.
+const LARGEST_STEP: i64 = 1024;
+/// Rows of a list between two looks at the clock.
+const ROWS_A_LOOK: usize = 8;
+
+/// How far bulk work has come.
+#[derive(Clone, Default)]
+pub(crate) struct BulkProgress {
+    /// Rows changed.
+    pub(crate) rows: u64,
+    /// Commands of the list that are done.
+    done: usize,
+    /// Where a walk over the table stands.
+    walk: Option<Walk>,
+}
+
+/// A walk over the rows whose column holds a value, in the order of their places (rowid or key).
+#[derive(Clone)]
+struct Walk {
+    /// The place of the last row when the walk began: rows that come later are not its business, so it ends.
+    end: Vec<Value>,
+    /// Where the last step ended.
+    at: Option<Vec<Value>>,
+    /// Rows of the next step.
+    step: i64,
+}
+
+/// How a piece ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sqlite::writer) enum PieceEnd {
+    /// There is more to do.
+    More,
+    Finished,
+}
+
+/// Carries out the next piece and moves `progress` on. After a failure the piece has to be undone, and `progress` is
+/// worth nothing.
+pub(in crate::sqlite::writer) fn carry_out_piece(
+    desk: &mut TableDesk,
+    session: &Session<'_>,
+    bulk: &BulkCommand,
+    progress: &mut BulkProgress,
+    sequence: u64,
+) -> Result<PieceEnd, RowFailure> {
+    let mut piece = Piece { desk, session, sequence, began: Instant::now(), is_atomic: bulk.is_atomic };
+    match &bulk.work {
+        BulkWork::Each(commands) => {
+            for command in commands.iter().skip(progress.done) {
+                progress.rows += row::carry_out(piece.desk, session, command, sequence)?.rows_changed;
+                progress.done += 1;
+                if progress.done.is_multiple_of(ROWS_A_LOOK) && piece.is_long_enough() {
+                    break;
+                }
+            }
+            Ok(if progress.done < commands.len() { PieceEnd::More } else { PieceEnd::Finished })
+        }
+        BulkWork::DeleteWhere { column, value } => piece.walk(progress, *column, value, None),
+        BulkWork::UpdateWhere { column, value, set } => piece.walk(progress, *column, value, Some(set)),
+    }
+}
+
+struct Piece<'p, 's> {
+    desk: &'p mut TableDesk,
+    session: &'p Session<'s>,
+    sequence: u64,
+    began: Instant,
+    is_atomic: bool,
+}
+
+impl Piece<'_, '_> {
+    fn is_long_enough(&self) -> bool {
+        !self.is_atomic && self.began.elapsed() >= PIECE_TIME
+    }
+
+    fn walk(
+        &mut self,
+        progress: &mut BulkProgress,
+        column: usize,
+        value: &Value,
+        set: Option<&[(usize, Value)]>,
+    ) -> Result<PieceEnd, RowFailure> {
+        if progress.walk.is_none() {
+            let Some(end) = self.place(Form::WalkEnd, column, &[value])? else { return Ok(PieceEnd::Finished) };
+            progress.walk = Some(Walk { end, at: None, step: FIRST_STEP });
+        }
+        let Some(walk) = &mut progress.walk else { return Ok(PieceEnd::Finished) };
+        loop {
+            let began = Instant::now();
+            let is_last = self.step(walk, column, value, set)?;
+            progress.rows += self.session.connection().changes();
+            if is_last {
+                return Ok(PieceEnd::Finished);
+            }
+            walk.step = fitted(walk.step, began.elapsed());
+            if self.is_long_enough() {
+                return Ok(PieceEnd::More);
+            }
+        }
+    }
+
+    /// One statement over the next rows. Gives whether it reached the end of the walk.
+    fn step(
+        &mut self,
+        walk: &mut Walk,
+        column: usize,
+        value: &Value,
+        set: Option<&[(usize, Value)]>,
+    ) -> Result<bool, RowFailure> {
+        let is_first = walk.at.is_none();
+        let from = walk.at.take().unwrap_or_default();
+        let skipped = Value::Integer(walk.step - 1);
+        let question: Vec<&Value> =
+            std::iter::once(value).chain(&from).chain(&walk.end).chain([&skipped]).collect();
+        let found = self.place(Form::StepEnd { is_first }, column, &question)?;
+        let is_last = found.is_none();
+        let to = found.unwrap_or_else(|| walk.end.clone());
+        let range = std::iter::once(value).chain(&from).chain(&to);
+        match set {
+            None => {
+                let form = Form::DeleteStep { is_first };
+                let delete = self.desk.statement(self.session, form, std::iter::once(column))?;
+                self.session.run_for_rows(&delete.statement, delete.facts, range, |_| {})?;
+            }
+            Some(set) => {
+                let revision = revision_step(self.desk.shape(), self.sequence);
+                let form = Form::UpdateStep { is_first };
+                let columns = std::iter::once(column).chain(columns(set));
+                let update = self.desk.statement(self.session, form, columns)?;
+                let values = values(set).chain(&revision).chain(range);
+                self.session.run_for_rows(&update.statement, update.facts, values, |_| {})?;
+            }
+        }
+        walk.at = Some(to);
+        Ok(is_last)
+    }
+
+    fn place(&mut self, form: Form, column: usize, values: &[&Value]) -> Result<Option<Vec<Value>>, RowFailure> {
+        let shape = self.desk.shape();
+        let parts = if shape.rowid_name.is_some() { 1 } else { shape.key.len() };
+        let query = self.desk.statement(self.session, form, std::iter::once(column))?;
+        let mut found = None;
+        self.session.run_for_rows(&query.statement, query.facts, values.iter().copied(), |row| {
+            found = Some((0..parts).map(|at| row.value(at)).collect());
+        })?;
+        Ok(found)
+    }
+}
+
+fn revision_step(shape: &TableShape, sequence: u64) -> Option<Value> {
+    shape.revision.map(|revision| match revision.kind {
+        RevisionKind::Counter => Value::Integer(1),
+        RevisionKind::Sequence => sequence_value(sequence),
+    })
+}
+
+/// As many rows as take about a quarter of a piece's time.
+fn fitted(step: i64, took: Duration) -> i64 {
+    if took < PIECE_TIME / 8 {
+        (step * 2).min(LARGEST_STEP)
+    } else if took > PIECE_TIME / 2 {
+        (step / 2).max(1)
+    } else {
+        step
+    }
+}

@@ -1,0 +1,105 @@
+//! Several commands on one key, carried out as one statement.
+
+use super::desk::TableDesk;
+use super::row::{Row, integer};
+use super::text::{Form, GuardForm};
+use super::{RowEffect, RowFailure};
+use crate::coalescing::{Chain, ChainKind, ChainMember, MemberRole};
+use crate::error::Conflict;
+use crate::row::{RevisionKind, RowCommand, Value};
+use crate::sqlite::session::Session;
+
+/// What each member of a chain is answered, in order.
+pub(in crate::sqlite::writer) type ChainAnswers = Vec<Result<RowEffect, RowFailure>>;
+
+/// Carries out the chain whose first command is `head`. The commands of the run have sequences from
+/// `first_sequence`.
+///
+/// `None`: the statement failed or found no row, and left nothing behind. Then the members have to be carried
+/// out one after the other, which finds out what each has to be told.
+pub(in crate::sqlite::writer) fn carry_out_chain(
+    desk: &mut TableDesk,
+    session: &Session<'_>,
+    chain: &Chain,
+    head: &RowCommand,
+    first_sequence: u64,
+) -> Option<ChainAnswers> {
+    let sequence_of = |member: &ChainMember| first_sequence + member.command as u64;
+    let last_change = chain.members.iter().rfind(|member| member.role == MemberRole::Change)?;
+    let mut row = Row { desk, session, sequence: sequence_of(last_change) };
+    let done = match chain.kind {
+        ChainKind::Insert => row.insert(false, &head.key, &chain.set, chain.changes),
+        ChainKind::Upsert => row.upsert(&head.key, &chain.set, chain.changes),
+        ChainKind::Update => row.update_once(chain, head),
+        ChainKind::Delete => row.delete_once(chain, head),
+    };
+    let done = done.ok().filter(|done| done.rows_changed == 1)?;
+    let kind = row.desk.shape().revision.map(|revision| revision.kind);
+    // What the row's revision was before the first member.
+    let base = done.revision.map(|last| last - i64::from(chain.changes));
+    if kind == Some(RevisionKind::Counter) && base.is_none() {
+        return None;
+    }
+    let revision_after = |changes: u32| match kind? {
+        RevisionKind::Counter => base.map(|base| base + i64::from(changes)),
+        RevisionKind::Sequence => {
+            let changed = |member: &&ChainMember| {
+                member.role == MemberRole::Change && member.changes_before + 1 == changes
+            };
+            chain.members.iter().find(changed).and_then(|member| i64::try_from(sequence_of(member)).ok())
+        }
+    };
+    let answers = chain.members.iter().map(|member| match member.role {
+        MemberRole::Change => {
+            let is_head = member.changes_before == 0;
+            let revision = revision_after(member.changes_before + 1);
+            let mut effect = RowEffect { rows_changed: 1, revision, ..RowEffect::default() };
+            if is_head && done.created {
+                effect.created = true;
+                effect.rowid = done.rowid;
+                effect.filled.clone_from(&done.filled);
+            }
+            Ok(effect)
+        }
+        MemberRole::Delete => Ok(RowEffect { rows_changed: 1, ..RowEffect::default() }),
+        MemberRole::Conflict => {
+            let revision = revision_after(member.changes_before);
+            Err(RowFailure::Conflict(Conflict { exists: true, revision }))
+        }
+    });
+    Some(answers.collect())
+}
+
+impl Row<'_, '_> {
+    fn update_once(&mut self, chain: &Chain, head: &RowCommand) -> Result<RowEffect, RowFailure> {
+        let rows_changed = self.change(&head.key, &chain.set, &head.guard, chain.changes)?;
+        if rows_changed != 1 {
+            return Ok(RowEffect::default());
+        }
+        let last_but_one = head.guard.revision.map(|before| before + i64::from(chain.changes) - 1);
+        let revision = self.revision_of(&head.key, &chain.set, last_but_one)?;
+        Ok(RowEffect { rows_changed, revision, ..RowEffect::default() })
+    }
+
+    /// Deletes the row, and gives the revision that it would have had after the updates.
+    fn delete_once(&mut self, chain: &Chain, head: &RowCommand) -> Result<RowEffect, RowFailure> {
+        let kind = self.desk.shape().revision.map(|revision| revision.kind);
+        let counts = kind == Some(RevisionKind::Counter);
+        let guard = GuardForm {
+            revision: head.guard.revision.is_some(),
+            column: head.guard.column.as_ref().map(|(column, _)| *column),
+            countable: counts,
+        };
+        let form = Form::Delete { guard, returns_revision: counts };
+        let expected = head.guard.revision.map(Value::Integer);
+        let held = head.guard.column.as_ref().map(|(_, value)| value);
+        let bound = counts.then(|| Value::Integer(i64::MAX - i64::from(chain.changes)));
+        let values = head.key.iter().chain(&expected).chain(held).chain(&bound);
+        let delete = self.desk.statement(self.session, form, std::iter::empty())?;
+        let mut found = None;
+        self.session.run_for_rows(&delete.statement, delete.facts, values, |row| found = integer(row.value(0)))?;
+        let rows_changed = self.session.connection().changes();
+        let revision = found.map(|before| before + i64::from(chain.changes));
+        Ok(RowEffect { rows_changed, revision, ..RowEffect::default() })
+    }
+}

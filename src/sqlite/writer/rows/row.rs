@@ -1,0 +1,229 @@
+//! One row command.
+
+use super::desk::TableDesk;
+use super::text::{Form, GuardForm};
+use super::{RowEffect, RowFailure};
+use crate::error::Conflict;
+use crate::row::{Guard, RevisionKind, RowCommand, RowOp, TableShape, Value};
+use crate::sqlite::session::Session;
+use crate::sync::Arc;
+
+/// Carries out one command on its table's desk. A failure may leave something behind where the desk says that a
+/// savepoint is needed.
+pub(in crate::sqlite::writer) fn carry_out(
+    desk: &mut TableDesk,
+    session: &Session<'_>,
+    command: &RowCommand,
+    sequence: u64,
+) -> Result<RowEffect, RowFailure> {
+    let mut row = Row { desk, session, sequence };
+    let RowCommand { op, key, set, guard, .. } = command;
+    match op {
+        RowOp::Insert => row.insert(false, key, set, 1),
+        RowOp::InsertOrIgnore => row.insert(true, key, set, 1),
+        RowOp::Upsert => row.upsert(key, set, 1),
+        RowOp::Update => row.update(key, set, guard),
+        RowOp::Delete => row.delete(key, guard),
+    }
+}
+
+/// A row under a command.
+pub(super) struct Row<'r, 's> {
+    pub(super) desk: &'r mut TableDesk,
+    pub(super) session: &'r Session<'s>,
+    pub(super) sequence: u64,
+}
+
+impl Row<'_, '_> {
+    /// Inserts the row at its `changes`-th revision.
+    pub(super) fn insert(
+        &mut self,
+        or_ignore: bool,
+        key: &[Value],
+        set: &[(usize, Value)],
+        changes: u32,
+    ) -> Result<RowEffect, RowFailure> {
+        let shape = Arc::clone(self.desk.shape());
+        let revision = revision_after(&shape, changes, self.sequence);
+        let form = Form::Insert { with_key: !key.is_empty(), or_ignore };
+        let insert = self.desk.statement(self.session, form, columns(set))?;
+        let mut filled = Vec::new();
+        let values = key.iter().chain(values(set)).chain(&revision);
+        self.session.run_for_rows(&insert.statement, insert.facts, values, |row| {
+            for (at, column) in insert.filled.iter().enumerate() {
+                filled.push((name(&shape, *column), row.value(at)));
+            }
+        })?;
+        let connection = self.session.connection();
+        if connection.changes() == 0 {
+            return Ok(RowEffect::default());
+        }
+        let rowid = shape.rowid_name.map(|_| connection.last_insert_rowid());
+        if key.is_empty() && shape.key_is_rowid {
+            let made = rowid.map_or(Value::Null, Value::Integer);
+            filled.push((name(&shape, shape.key[0]), made));
+        }
+        let revision = match (shape.revision, rowid) {
+            // A trigger may have changed it since.
+            (Some(_), Some(rowid)) if !self.desk.is_quiet() => {
+                self.ask(Form::RevisionAtRowid, &[Value::Integer(rowid)])?.and_then(integer)
+            }
+            (Some(_), None) if !self.desk.is_quiet() => self.ask(Form::Revision, key)?.and_then(integer),
+            _ => revision.and_then(integer),
+        };
+        Ok(RowEffect { rows_changed: 1, revision, created: true, rowid, filled })
+    }
+
+    /// Updates the row, or inserts it if it is not there, as `changes` changes at once.
+    pub(super) fn upsert(
+        &mut self,
+        key: &[Value],
+        set: &[(usize, Value)],
+        changes: u32,
+    ) -> Result<RowEffect, RowFailure> {
+        // Without a key there is no row to find.
+        if !key.is_empty() {
+            let nothing_to_set = set.is_empty() && self.desk.shape().revision.is_none();
+            if nothing_to_set {
+                if self.ask(Form::Revision, key)?.is_some() {
+                    return Ok(RowEffect::default());
+                }
+            } else if self.change(key, set, &Guard::default(), changes)? == 1 {
+                let revision = self.revision_of(key, set, None)?;
+                return Ok(RowEffect { rows_changed: 1, revision, ..RowEffect::default() });
+            }
+        }
+        self.insert(false, key, set, changes)
+    }
+
+    fn update(&mut self, key: &[Value], set: &[(usize, Value)], guard: &Guard) -> Result<RowEffect, RowFailure> {
+        let rows_changed = self.change(key, set, guard, 1)?;
+        if rows_changed == 0 {
+            return self.nothing_changed(key, guard);
+        }
+        let revision = self.revision_of(key, set, guard.revision)?;
+        Ok(RowEffect { rows_changed, revision, ..RowEffect::default() })
+    }
+
+    fn delete(&mut self, key: &[Value], guard: &Guard) -> Result<RowEffect, RowFailure> {
+        let form = Form::Delete { guard: guard_form(guard), returns_revision: false };
+        let delete = self.desk.statement(self.session, form, std::iter::empty())?;
+        let expected = guard.revision.map(Value::Integer);
+        let held = guard.column.as_ref().map(|(_, value)| value);
+        let values = key.iter().chain(&expected).chain(held);
+        self.session.run_for_rows(&delete.statement, delete.facts, values, |_| {})?;
+        match self.session.connection().changes() {
+            0 => self.nothing_changed(key, guard),
+            rows_changed => Ok(RowEffect { rows_changed, ..RowEffect::default() }),
+        }
+    }
+
+    /// Updates the row by `changes` changes at once and gives whether it was there, as the guard expects: 1 or 0.
+    /// Several changes are only carried out if the revision can be counted up by each.
+    pub(super) fn change(
+        &mut self,
+        key: &[Value],
+        set: &[(usize, Value)],
+        guard: &Guard,
+        changes: u32,
+    ) -> Result<u64, RowFailure> {
+        let kind = self.desk.shape().revision.map(|revision| revision.kind);
+        let step = kind.map(|kind| match kind {
+            RevisionKind::Counter => Value::Integer(changes.into()),
+            RevisionKind::Sequence => sequence_value(self.sequence),
+        });
+        let countable = changes > 1 && kind == Some(RevisionKind::Counter);
+        let bound = countable.then(|| Value::Integer(i64::MAX - i64::from(changes)));
+        let form = Form::Update(GuardForm { countable, ..guard_form(guard) });
+        let update = self.desk.statement(self.session, form, columns(set))?;
+        let expected = guard.revision.map(Value::Integer);
+        let held = guard.column.as_ref().map(|(_, value)| value);
+        let values = values(set).chain(&step).chain(key).chain(&expected).chain(held).chain(&bound);
+        self.session.run_for_rows(&update.statement, update.facts, values, |_| {})?;
+        Ok(self.session.connection().changes())
+    }
+
+    /// The revision of a row that was just changed.
+    pub(super) fn revision_of(
+        &mut self,
+        key: &[Value],
+        set: &[(usize, Value)],
+        before: Option<i64>,
+    ) -> Result<Option<i64>, RowFailure> {
+        let shape = Arc::clone(self.desk.shape());
+        let Some(revision) = shape.revision else { return Ok(None) };
+        if self.desk.is_quiet() {
+            match (revision.kind, before) {
+                (RevisionKind::Sequence, _) => return Ok(integer(sequence_value(self.sequence))),
+                (RevisionKind::Counter, Some(before)) if before < i64::MAX => return Ok(Some(before + 1)),
+                _ => {}
+            }
+        }
+        // The update may have changed the key itself.
+        let changed = |column: &usize| set.iter().find(|(changed, _)| changed == column).map(|(_, value)| value);
+        if shape.key.iter().any(|column| changed(column).is_some()) {
+            let old_and_new = shape.key.iter().zip(key);
+            let key: Vec<Value> =
+                old_and_new.map(|(column, old)| changed(column).unwrap_or(old).clone()).collect();
+            return Ok(self.ask(Form::Revision, &key)?.and_then(integer));
+        }
+        Ok(self.ask(Form::Revision, key)?.and_then(integer))
+    }
+
+    /// No row was changed: because none is there, or because of the guard.
+    fn nothing_changed(&mut self, key: &[Value], guard: &Guard) -> Result<RowEffect, RowFailure> {
+        if *guard == Guard::default() {
+            return Ok(RowEffect::default());
+        }
+        let found = self.ask(Form::Revision, key)?;
+        let has_revision = self.desk.shape().revision.is_some();
+        let exists = found.is_some();
+        let revision = found.filter(|_| has_revision).and_then(integer);
+        Err(RowFailure::Conflict(Conflict { exists, revision }))
+    }
+
+    /// The first value of the row that a form finds.
+    fn ask(&mut self, form: Form, values: &[Value]) -> Result<Option<Value>, RowFailure> {
+        let query = self.desk.statement(self.session, form, std::iter::empty())?;
+        let mut found = None;
+        self.session.run_for_rows(&query.statement, query.facts, values, |row| found = Some(row.value(0)))?;
+        Ok(found)
+    }
+}
+
+pub(super) fn columns(set: &[(usize, Value)]) -> impl Iterator<Item = usize> + Clone + '_ {
+    set.iter().map(|(column, _)| *column)
+}
+
+pub(super) fn values(set: &[(usize, Value)]) -> impl Iterator<Item = &Value> {
+    set.iter().map(|(_, value)| value)
+}
+
+fn guard_form(guard: &Guard) -> GuardForm {
+    let column = guard.column.as_ref().map(|(column, _)| *column);
+    GuardForm { revision: guard.revision.is_some(), column, countable: false }
+}
+
+/// The revision of a row that was inserted and then changed, `changes` changes in all.
+fn revision_after(shape: &TableShape, changes: u32, sequence: u64) -> Option<Value> {
+    shape.revision.map(|revision| match revision.kind {
+        RevisionKind::Counter => Value::Integer(changes.into()),
+        RevisionKind::Sequence => sequence_value(sequence),
+    })
+}
+
+/// Sequences are counted from 1 and reserved in ranges: they do not reach the end of 63 bits.
+pub(super) fn sequence_value(sequence: u64) -> Value {
+    Value::Integer(i64::try_from(sequence).unwrap_or(i64::MAX))
+}
+
+pub(super) fn integer(value: Value) -> Option<i64> {
+    match value {
+        Value::Integer(integer) => Some(integer),
+        _ => None,
+    }
+}
+
+fn name(shape: &TableShape, column: usize) -> Arc<str> {
+    Arc::from(shape.columns[column].name.as_str())
+}

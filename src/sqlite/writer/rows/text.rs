@@ -1,0 +1,222 @@
+//! The SQL of row commands.
+//!
+//! Parameters go by position, in the order in which a form's documentation names them.
+
+use std::fmt::Write;
+
+use crate::row::{Revision, RevisionKind, TableShape, quoted};
+
+/// What a statement is for. With the columns that it is given it determines the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Parameters: the key if `with_key`, the columns, the revision.
+    Insert { with_key: bool, or_ignore: bool },
+    /// Parameters: the columns, the revision (by how much it rises, or what it becomes), the key, the guard.
+    Update(GuardForm),
+    /// Parameters: the key, the guard. With `revision` its one row is the revision of the row that it deletes.
+    Delete { guard: GuardForm, returns_revision: bool },
+    /// The revision, or 1 for a table without, if the row is there. Parameters: the key.
+    Revision,
+    /// The same by the rowid.
+    RevisionAtRowid,
+    /// The columns. Parameters: the key.
+    Columns,
+    /// The place of the last row that a walk has to reach: of those whose column, the only one that is given, holds
+    /// the value. Parameters: the value.
+    WalkEnd,
+    /// The place of the row that ends the next step of a walk. Parameters: the value, the place where the last step
+    /// ended unless this is the first, the end of the walk, the number of rows that follow the first one.
+    StepEnd { is_first: bool },
+    /// Deletes the rows of a step. Parameters: the value, the end of the last step, that of this one.
+    DeleteStep { is_first: bool },
+    /// Updates the rows of a step. The walk's column comes first, then those to set. Parameters: the columns to
+    /// set, the revision, then as for `DeleteStep`.
+    UpdateStep { is_first: bool },
+}
+
+/// Which conditions a statement puts on the row besides its key. Parameters in this order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct GuardForm {
+    /// The revision is the one that is given.
+    pub(super) revision: bool,
+    /// The column holds the value.
+    pub(super) column: Option<usize>,
+    /// The revision is an integer below the one that is given: it can be counted up without a surprise.
+    pub(super) countable: bool,
+}
+
+/// A statement's text and what its rows hold.
+pub(super) struct Text {
+    pub(super) sql: String,
+    /// Columns that the database fills in and the statement returns.
+    pub(super) filled: Vec<usize>,
+}
+
+/// Makes the text of a form over these columns.
+pub(super) fn text_of(shape: &TableShape, form: Form, columns: &[usize]) -> Text {
+    let mut text = Text { sql: String::new(), filled: Vec::new() };
+    // Writing to a `String` cannot fail.
+    let _ = match form {
+        Form::Insert { with_key, or_ignore } => insert(shape, with_key, or_ignore, columns, &mut text),
+        Form::Update(guard) => update(shape, guard, columns, &mut text.sql),
+        Form::Delete { guard, returns_revision } => delete(shape, guard, returns_revision, &mut text.sql),
+        Form::Revision => {
+            let (asked, key) = (revision_or_one(shape), key_is(shape));
+            write!(text.sql, "SELECT {asked} FROM {} WHERE {key}", table(shape))
+        }
+        Form::RevisionAtRowid => {
+            let rowid = shape.rowid_name.unwrap_or("rowid");
+            write!(text.sql, "SELECT {} FROM {} WHERE {rowid} = ?", revision_or_one(shape), table(shape))
+        }
+        Form::Columns => {
+            let columns = list(columns.iter().map(|column| name(shape, *column)));
+            write!(text.sql, "SELECT {columns} FROM {} WHERE {}", table(shape), key_is(shape))
+        }
+        Form::WalkEnd => {
+            let (place, backward) = (places(shape), list(place_columns(shape).map(|name| name + " DESC")));
+            let column = holds(shape, columns);
+            write!(
+                text.sql,
+                "SELECT {place} FROM {} WHERE {column} ORDER BY {backward} LIMIT 1",
+                table(shape)
+            )
+        }
+        Form::StepEnd { is_first } => {
+            let (place, step) = (places(shape), step(shape, columns, is_first));
+            write!(
+                text.sql,
+                "SELECT {place} FROM {} WHERE {step} ORDER BY {place} LIMIT 1 OFFSET ?",
+                table(shape)
+            )
+        }
+        Form::DeleteStep { is_first } => {
+            write!(text.sql, "DELETE FROM {} WHERE {}", table(shape), step(shape, columns, is_first))
+        }
+        Form::UpdateStep { is_first } => {
+            let sets = sets(shape, columns.get(1..).unwrap_or_default());
+            write!(text.sql, "UPDATE {} SET {sets} WHERE {}", table(shape), step(shape, columns, is_first))
+        }
+    };
+    text
+}
+
+fn insert(
+    shape: &TableShape,
+    with_key: bool,
+    or_ignore: bool,
+    columns: &[usize],
+    text: &mut Text,
+) -> std::fmt::Result {
+    let key = if with_key { shape.key.as_slice() } else { &[] };
+    let revision = shape.revision.map(|revision| revision.column);
+    let given: Vec<usize> = key.iter().chain(columns).copied().chain(revision).collect();
+    write!(text.sql, "INSERT INTO {}", table(shape))?;
+    if given.is_empty() {
+        // SQLite has no ON CONFLICT behind DEFAULT VALUES; a column of its own choice does the same.
+        text.sql.push_str(" DEFAULT VALUES");
+    } else {
+        let names = list(given.iter().map(|column| name(shape, *column)));
+        let marks = list(given.iter().map(|_| "?".to_owned()));
+        write!(text.sql, " ({names}) VALUES ({marks})")?;
+        if or_ignore {
+            text.sql.push_str(" ON CONFLICT DO NOTHING");
+        }
+    }
+    let fills = |column: &usize| {
+        let facts = &shape.columns[*column];
+        !facts.is_generated && facts.default.is_some() && !given.contains(column)
+    };
+    text.filled = (0..shape.columns.len()).filter(fills).collect();
+    if !text.filled.is_empty() {
+        write!(text.sql, " RETURNING {}", list(text.filled.iter().map(|column| name(shape, *column))))?;
+    }
+    Ok(())
+}
+
+fn update(shape: &TableShape, guard: GuardForm, columns: &[usize], sql: &mut String) -> std::fmt::Result {
+    write!(sql, "UPDATE {} SET {} WHERE {}", table(shape), sets(shape, columns), key_is(shape))?;
+    guarded(shape, guard, sql)
+}
+
+fn delete(
+    shape: &TableShape,
+    guard: GuardForm,
+    returns_revision: bool,
+    sql: &mut String,
+) -> std::fmt::Result {
+    write!(sql, "DELETE FROM {} WHERE {}", table(shape), key_is(shape))?;
+    guarded(shape, guard, sql)?;
+    if returns_revision { write!(sql, " RETURNING {}", revision_or_one(shape)) } else { Ok(()) }
+}
+
+fn guarded(shape: &TableShape, guard: GuardForm, sql: &mut String) -> std::fmt::Result {
+    if guard.revision {
+        write!(sql, " AND {} = ?", revision_or_one(shape))?;
+    }
+    if let Some(column) = guard.column {
+        write!(sql, " AND {} IS ?", name(shape, column))?;
+    }
+    if guard.countable {
+        let revision = revision_or_one(shape);
+        write!(sql, " AND typeof({revision}) = 'integer' AND {revision} < ?")?;
+    }
+    Ok(())
+}
+
+/// The assignments of an update, that of the revision last.
+fn sets(shape: &TableShape, columns: &[usize]) -> String {
+    let revision = shape.revision.map(|Revision { column, kind }| {
+        let name = name(shape, column);
+        match kind {
+            RevisionKind::Counter => format!("{name} = {name} + ?"),
+            RevisionKind::Sequence => format!("{name} = ?"),
+        }
+    });
+    list(columns.iter().map(|column| name(shape, *column) + " = ?").chain(revision))
+}
+
+fn key_is(shape: &TableShape) -> String {
+    let parts: Vec<String> = shape.key.iter().map(|column| name(shape, *column) + " = ?").collect();
+    parts.join(" AND ")
+}
+
+/// The rows of one step of a walk: behind the last one, up to the end of this one.
+fn step(shape: &TableShape, columns: &[usize], is_first: bool) -> String {
+    let (places, marks) = (places(shape), list(place_columns(shape).map(|_| "?".to_owned())));
+    let column = holds(shape, columns);
+    if is_first {
+        format!("{column} AND ({places}) <= ({marks})")
+    } else {
+        format!("{column} AND ({places}) > ({marks}) AND ({places}) <= ({marks})")
+    }
+}
+
+fn holds(shape: &TableShape, columns: &[usize]) -> String {
+    columns.first().map_or_else(|| "1".to_owned(), |column| name(shape, *column) + " IS ?")
+}
+
+/// What tells the rows apart in a walk, and orders them.
+fn place_columns(shape: &TableShape) -> impl Iterator<Item = String> + '_ {
+    let key = if shape.rowid_name.is_some() { &[][..] } else { shape.key.as_slice() };
+    shape.rowid_name.map(str::to_owned).into_iter().chain(key.iter().map(|column| name(shape, *column)))
+}
+
+fn places(shape: &TableShape) -> String {
+    list(place_columns(shape))
+}
+
+fn revision_or_one(shape: &TableShape) -> String {
+    shape.revision.map_or_else(|| "1".to_owned(), |revision| name(shape, revision.column))
+}
+
+fn table(shape: &TableShape) -> String {
+    format!("main.{}", quoted(&shape.name))
+}
+
+fn name(shape: &TableShape, column: usize) -> String {
+    quoted(&shape.columns[column].name)
+}
+
+fn list(parts: impl Iterator<Item = String>) -> String {
+    parts.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,185 @@
+//! Row commands that are carried out together, so that those on one key can share a statement.
+
+use super::command::{WriteCommand, WriteTask};
+use super::rows::{self, RowEffect, RowFailure, TableDesk};
+use super::transaction::{Done, Isolation, Transaction};
+use crate::board::Board;
+use crate::coalescing::{Place, Plan, TableFacts};
+use crate::error::WriteError;
+use crate::protocol::storage::{Joined, TransactionLost};
+use crate::row::{RowCommand, TableShape};
+use crate::sqlite::session::Session;
+use crate::sync::Arc;
+
+/// What became of one command of a run.
+type RunAnswer = Option<Joined<WriteCommand>>;
+
+impl Transaction {
+    /// Whether a command may be carried out together with others: it changes one row of a table on which nothing
+    /// else happens.
+    pub(super) fn joins(&self, task: &WriteTask) -> bool {
+        let WriteTask::Row(command) = task else { return false };
+        let Some(schema) = self.state.known_schema() else { return false };
+        let desks = self.desks.borrow();
+        desks.known_facts(&command.table, &schema).is_some_and(|facts| facts.is_quiet)
+    }
+
+    /// Carries out commands that all join.
+    pub(super) fn apply_together(
+        &mut self,
+        commands: &mut [&mut WriteCommand],
+        first_sequence: u64,
+        board: &Board,
+    ) -> Result<Vec<Joined<WriteCommand>>, TransactionLost> {
+        let stop = self.start_clock();
+        let answers = {
+            let session = Session::new(&self.connection, &self.state);
+            let run = Run::prepare(self, &session, board, commands, first_sequence);
+            run.and_then(Run::carry_out)
+        };
+        let stopped = stop.disarm().is_some();
+        let is_damaged = self.state.take_met_damage();
+        match answers {
+            Some(answers) if !stopped && !is_damaged && !self.connection.is_autocommit() => Ok(answers),
+            // Whose doing it was shows when they are carried out one after the other.
+            _ => {
+                if let Err(error) = self.abandon() {
+                    tracing::error!(%error, "a transaction could not be rolled back");
+                }
+                Err(TransactionLost)
+            }
+        }
+    }
+}
+
+struct Run<'r> {
+    transaction: &'r Transaction,
+    session: &'r Session<'r>,
+    board: &'r Board,
+    commands: Vec<&'r RowCommand>,
+    plan: Plan,
+    first_sequence: u64,
+    answers: Vec<RunAnswer>,
+}
+
+impl<'r> Run<'r> {
+    /// `None`: the run cannot be carried out as one.
+    fn prepare(
+        transaction: &'r Transaction,
+        session: &'r Session<'r>,
+        board: &'r Board,
+        commands: &'r [&mut WriteCommand],
+        first_sequence: u64,
+    ) -> Option<Self> {
+        let schema = session.schema().ok()?;
+        let desks = transaction.desks.borrow();
+        let mut rows: Vec<(&RowCommand, &TableFacts)> = Vec::with_capacity(commands.len());
+        let known: Option<Vec<Arc<TableFacts>>> = commands
+            .iter()
+            .map(|command| match &command.task {
+                WriteTask::Row(row) => desks.known_facts(&row.table, &schema).cloned(),
+                _ => None,
+            })
+            .collect();
+        let known = known?;
+        drop(desks);
+        for (command, facts) in commands.iter().zip(&known) {
+            if let WriteTask::Row(row) = &command.task {
+                rows.push((row, facts));
+            }
+        }
+        let plan = Plan::of(&rows, first_sequence);
+        let commands: Vec<&RowCommand> = rows.into_iter().map(|(row, _)| row).collect();
+        let answers = commands.iter().map(|_| None).collect();
+        Some(Self { transaction, session, board, commands, plan, first_sequence, answers })
+    }
+
+    /// `None`: the transaction is gone.
+    fn carry_out(mut self) -> Option<Vec<Joined<WriteCommand>>> {
+        for at in 0..self.commands.len() {
+            match self.plan.places[at] {
+                Place::Alone => self.one(at)?,
+                Place::Chain(chain) => {
+                    if !self.chain(chain)? {
+                        // Those before this place had to wait for it; those behind have places of their own.
+                        for member in self.waiting(chain, at) {
+                            self.one(member)?;
+                        }
+                        self.one(at)?;
+                    }
+                }
+                // Answered by its chain already, or waiting for the place of it, unless the chain has failed.
+                Place::Member(chain) => {
+                    if self.answers[at].is_none() && self.is_over(chain, at) {
+                        self.one(at)?;
+                    }
+                }
+            }
+        }
+        self.answers.into_iter().collect()
+    }
+
+    /// Carries out one command by itself.
+    fn one(&mut self, at: usize) -> Option<()> {
+        let (command, sequence) = (self.commands[at], self.first_sequence + at as u64);
+        let result = self.isolated(&command.table, |run, desk| {
+            rows::carry_out(desk, run.session, command, sequence)
+        })?;
+        let deletes = self.session.take_deletes();
+        self.answers[at] = Some(match result {
+            Ok(effect) => joined(effect, sequence, deletes),
+            Err(error) => Joined::Failed(error),
+        });
+        Some(())
+    }
+
+    /// Carries out a chain as one statement and gives whether that went well.
+    fn chain(&mut self, chain: usize) -> Option<bool> {
+        let members = self.plan.chains[chain].members.len();
+        let head = self.commands[self.plan.chains[chain].members[0].command];
+        let result = self.isolated(&head.table, |run, desk| {
+            let chain = &run.plan.chains[chain];
+            Ok(rows::carry_out_chain(desk, run.session, chain, head, run.first_sequence))
+        })?;
+        let deletes = self.session.take_deletes();
+        let Ok(Some(answers)) = result else { return Some(false) };
+        for (member, answer) in (0..members).zip(answers) {
+            let at = self.plan.chains[chain].members[member].command;
+            let sequence = self.first_sequence + at as u64;
+            self.answers[at] = Some(match answer {
+                Ok(effect) => joined(effect, sequence, deletes),
+                Err(failure) => Joined::Failed(self.transaction.row_error(failure)),
+            });
+        }
+        self.board.coalesced.add(members as u64 - 1);
+        Some(true)
+    }
+
+    /// Runs one statement's work so that a failure leaves nothing of it behind. `None`: the transaction is gone.
+    fn isolated<T>(
+        &self,
+        table: &Arc<TableShape>,
+        work: impl FnOnce(&Self, &mut TableDesk) -> Result<T, RowFailure>,
+    ) -> Option<Result<T, WriteError>> {
+        self.board.statements.add(1);
+        let isolation = Isolation::new(self.session, self.transaction);
+        let result = isolation.on_desk(table, |desk| work(self, desk));
+        let result = isolation.settle(result);
+        (!self.transaction.connection.is_autocommit()).then_some(result)
+    }
+
+    /// The members of a chain that stand before its place.
+    fn waiting(&self, chain: usize, place: usize) -> Vec<usize> {
+        let members = self.plan.chains[chain].members.iter().map(|member| member.command);
+        members.filter(|member| *member < place).collect()
+    }
+
+    /// Whether the chain's place is before this one.
+    fn is_over(&self, chain: usize, at: usize) -> bool {
+        self.plan.places[..at].contains(&Place::Chain(chain))
+    }
+}
+
+fn joined(effect: RowEffect, sequence: u64, deletes: bool) -> Joined<WriteCommand> {
+    Joined::Done { output: Done::row(effect).output(sequence), deletes }
+}
