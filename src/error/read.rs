@@ -56,6 +56,8 @@ pub enum ReadError {
     },
     /// The key has another number of values than the key of the table. The read was not queued.
     WrongKey {
+        /// The table.
+        table: String,
         /// How many columns the table's key has.
         expected: usize,
         /// How many values were given.
@@ -79,8 +81,8 @@ pub enum ReadError {
         /// The greatest number; the smallest is 1.
         greatest: usize,
     },
-    /// The table's rows have no order in which each has a place of its own: its key may be NULL, and its rowid has
-    /// no name because columns took all of them. The read was not queued.
+    /// The table's rows have no order in which each has a place of its own: its key may be NULL, and it has no
+    /// rowid, or none that can be asked for because columns took its names. The read was not queued.
     NoTotalOrder {
         /// The table.
         table: String,
@@ -170,13 +172,10 @@ impl fmt::Display for ReadError {
             }
             Self::InvalidValue(error) => write!(f, "the read was not queued: {error}"),
             Self::UnknownColumn { table, column } => {
-                write!(f, "table {table} has no column {column}; the read was not queued")
+                write!(f, "table {table} has no column {column}")
             }
-            Self::WrongKey { expected, given } => {
-                write!(
-                    f,
-                    "the key of the table has {expected} columns, {given} values were given; the read was not queued"
-                )
+            Self::WrongKey { table, expected, given } => {
+                write!(f, "the key of table {table} has {expected} columns, but {given} values were given")
             }
             Self::InvalidFilter { reason } => write!(f, "the filter cannot be used: {reason}"),
             Self::InvalidCursor { reason } => {
@@ -186,10 +185,7 @@ impl fmt::Display for ReadError {
                 write!(f, "a page cannot have {limit} rows, ask for 1 to {greatest}")
             }
             Self::NoTotalOrder { table } => {
-                write!(
-                    f,
-                    "table {table} cannot be read in pages: declare its key NOT NULL, or rename a column that is called rowid"
-                )
+                write!(f, "table {table} cannot be read in pages; declare the columns of its key NOT NULL")
             }
             Self::Decode(error) => write!(f, "a row does not fit its type: {error}"),
             Self::TooLarge { size, limit } => {
