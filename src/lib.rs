@@ -83,14 +83,14 @@
 pub use rusqlite;
 
 mod board;
-#[expect(dead_code, unused_imports, reason = "the parts that use it are on their way")]
+#[allow(dead_code, unused_imports, reason = "the parts that use it are on their way")]
 mod coalescing;
 mod contained;
 mod error;
 mod handle;
 mod migration;
 mod protocol;
-#[expect(dead_code, unused_imports, reason = "the parts that use it are on their way")]
+#[allow(dead_code, unused_imports, reason = "the parts that use it are on their way")]
 mod row;
 mod settings;
 mod sqlite;
@@ -99,8 +99,8 @@ mod sync;
 mod table;
 
 pub use error::{
-    CloseError, ClosureError, Conflict, HookFailure, MigrationFailure, OpenError, Outcome, ReadError, SqliteError,
-    StoreFailure, WriteError,
+    CloseError, ClosureError, Conflict, HookFailure, MigrationFailure, OpenError, Outcome, ReadError,
+    SqliteError, StoreFailure, TableError, WriteError,
 };
 pub use handle::{
     Applied, Batch, Close, CloseFuture, ColumnIndex, IntoParams, InvalidValue, Open, OpenFuture, Params,
@@ -113,7 +113,13 @@ pub use row::{BulkReceipt, IntoKey, IntoValue, RevisionKind, RowReceipt, Unstora
 pub use settings::Settings;
 pub use sqlite::memory_statistics::{SqliteInUse, disable_sqlite_memory_statistics};
 pub use sqlite::session::{Db, NotAllowed, Rows, Statement, StopReason, Stopped, TransactionEnded, Tx};
-pub use table::{DecodeError, Row, like_contains, like_prefix};
+#[doc(hidden)]
+pub use table::Requested;
+pub use table::{
+    BulkUpdate, BulkWrite, Cursor, DecodeError, Delete, Filter, IntoFilterParams, Modified, OpenTable,
+    OpenTableFuture, Page, PageRequest, Row, RowRequest, RowStream, Table, TableBuilder, Update,
+    like_contains, like_prefix,
+};
 
 /// Compiles the examples of the README.
 #[cfg(doctest)]

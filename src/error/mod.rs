@@ -6,6 +6,7 @@ mod failure;
 mod open;
 mod read;
 mod sqlite;
+mod table;
 mod write;
 
 pub use crate::handle::InvalidValue;
@@ -15,6 +16,7 @@ pub use failure::StoreFailure;
 pub use open::{HookFailure, MigrationFailure, OpenError};
 pub use read::ReadError;
 pub use sqlite::SqliteError;
+pub use table::TableError;
 pub use write::{Conflict, WriteError};
 
 /// What a failed write left on disk. Every [`WriteError`] knows it: [`WriteError::outcome`].

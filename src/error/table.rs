@@ -32,6 +32,15 @@ pub enum TableError {
     KeyIsNotUnique {
         /// The table.
         table: String,
+        /// The columns.
+        columns: Vec<String>,
+    },
+    /// The database computes a column of the key, so that no command could make a row with a given key.
+    KeyIsGenerated {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
     },
     /// A field of the row type, or a column named to the builder, is not a column of the table.
     UnknownColumn {
@@ -69,12 +78,20 @@ impl fmt::Display for TableError {
                 write!(f, "{table} is {what}, whose rows cannot be changed by row commands; use SQL")
             }
             Self::NoKey { table } => {
-                write!(f, "the table {table} has no primary key; name the columns of a UNIQUE index as its key")
+                write!(
+                    f,
+                    "the table {table} has no primary key; name the columns of a UNIQUE index as its key"
+                )
             }
-            Self::KeyIsNotUnique { table } => write!(
+            Self::KeyIsNotUnique { table, columns } => write!(
                 f,
-                "the columns named as key of the table {table} are not those of its primary key or of a UNIQUE index over all rows"
+                "rows of the table {table} may be equal in ({}): a key needs a primary key or a UNIQUE index on exactly \
+                 its columns, over all rows and with their own collations",
+                columns.join(", ")
             ),
+            Self::KeyIsGenerated { table, column } => {
+                write!(f, "the column {column} of the table {table} is generated and cannot be part of a key")
+            }
             Self::UnknownColumn { table, column } => write!(f, "the table {table} has no column {column}"),
             Self::MissingColumn { table, column } => write!(
                 f,

@@ -225,20 +225,22 @@ impl From<SqliteError> for WriteError {
 
 impl From<Refusal<Reason>> for WriteError {
     fn from(refusal: Refusal<Reason>) -> Self {
-    match refusal {
-        Refusal::Overloaded => Self::Overloaded,
-        Refusal::TooLarge { bytes, limit } => Self::TooLarge { size: bytes, limit },
-        Refusal::Expired => Self::Expired,
-        Refusal::Closed => Self::Closed,
-        Refusal::Stopped(Reason::Failure(failure)) => Self::Stopped(failure),
-        Refusal::Stopped(Reason::Begin(error)) | Refusal::Begin(Reason::Begin(error)) => match error.code() {
-            rusqlite::ffi::SQLITE_BUSY => Self::Busy(error),
-            rusqlite::ffi::SQLITE_FULL => Self::DiskFull(error),
-            _ => Self::Begin(error),
-        },
-        Refusal::Begin(Reason::Failure(failure)) => Self::Stopped(failure),
+        match refusal {
+            Refusal::Overloaded => Self::Overloaded,
+            Refusal::TooLarge { bytes, limit } => Self::TooLarge { size: bytes, limit },
+            Refusal::Expired => Self::Expired,
+            Refusal::Closed => Self::Closed,
+            Refusal::Stopped(Reason::Failure(failure)) => Self::Stopped(failure),
+            Refusal::Stopped(Reason::Begin(error)) | Refusal::Begin(Reason::Begin(error)) => {
+                match error.code() {
+                    rusqlite::ffi::SQLITE_BUSY => Self::Busy(error),
+                    rusqlite::ffi::SQLITE_FULL => Self::DiskFull(error),
+                    _ => Self::Begin(error),
+                }
+            }
+            Refusal::Begin(Reason::Failure(failure)) => Self::Stopped(failure),
+        }
     }
-}
 }
 
 impl From<InvalidValue> for WriteError {
@@ -297,7 +299,10 @@ impl fmt::Display for WriteError {
             }
             Self::Conflict(conflict) => write!(f, "{conflict}, nothing was applied; read the row again"),
             Self::SchemaChanged { table } => {
-                write!(f, "the table {table} has changed since it was opened, nothing was applied; open it again")
+                write!(
+                    f,
+                    "the table {table} has changed since it was opened, nothing was applied; open it again"
+                )
             }
             Self::Partial { rows, source } => {
                 write!(f, "{rows} rows were changed and stay so, then the rest was given up: {source}")

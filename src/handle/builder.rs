@@ -80,6 +80,7 @@ impl StoreBuilder {
             group: GroupLimits { commands: 256, bytes: MIB, time: Duration::from_millis(100) },
             write: WriteLimits { run_limit: Duration::from_secs(30), result_bytes: 64 * MIB },
             wal: WalLimits { soft_bytes: 4 * MIB as u64, hard_bytes: 64 * MIB as u64 },
+            coalescing: true,
             least_read_age: Duration::from_secs(5),
             greatest_read_age: Duration::from_secs(60),
         };
@@ -254,6 +255,14 @@ impl StoreBuilder {
         F: Fn(&rusqlite::Connection) -> rusqlite::Result<()> + Send + Sync + 'static,
     {
         self.options.plan.hook = Some(Arc::new(hook));
+        self
+    }
+
+    /// Whether the writer may carry out several row commands of a group on one key as one statement, where nobody
+    /// can tell. Default: it may. Without it every command is a statement of its own; answers and rows are the
+    /// same. It is there for comparison.
+    pub fn coalescing(mut self, coalescing: bool) -> Self {
+        self.options.writer.coalescing = coalescing;
         self
     }
 

@@ -23,6 +23,7 @@ use crate::sqlite::reader::{ReadOutput, ReadTask};
 use crate::sqlite::session::{Db, Tx};
 use crate::sqlite::writer::{StatementCall, WriteCommand, WriteOutput, WriteTask, WriteValue};
 use crate::sync::Arc;
+use crate::table::TableBuilder;
 
 /// A store: a SQLite file with one writer, group commit and honest acknowledgements.
 ///
@@ -154,7 +155,15 @@ impl Store {
         })
     }
 
-    /// Starts a batch of statements that are applied all or none. See [`Batch`].
+    /// Starts opening a table whose rows are `T`s, a struct with fields named like its columns, or
+    /// [`Row`](crate::Row) for a schema that is known only at run time. Nothing happens before
+    /// [`TableBuilder::open`]. The table must be there: create it in a migration. See
+    /// [`Table`](crate::Table) for what can be done with it.
+    pub fn table<T>(&self, name: impl Into<String>) -> TableBuilder<T> {
+        TableBuilder::new(self.clone(), name.into())
+    }
+
+    /// Starts a batch of statements and row commands that are applied all or none. See [`Batch`].
     pub fn batch(&self) -> Batch {
         Batch::new(self.clone())
     }

@@ -13,10 +13,11 @@ mod value;
 
 pub(crate) use command::{BulkCommand, BulkWork, Guard, RowCommand, RowOp};
 pub(crate) use query::{
-    Condition, Order, OrderTerm, PageQuery, PageStart, RowPart, RowQuery, RowQueryKind, column_sql, total_order,
+    Condition, Order, OrderTerm, PageQuery, PageStart, RowPart, RowQuery, RowQueryKind, column_sql,
+    total_order,
 };
 pub(crate) use quote::quoted;
-pub(crate) use shape::{Affinity, ColumnShape, Revision, TableShape};
+pub(crate) use shape::{Affinity, ColumnShape, Revision, ShapeRequest, TableShape};
 
 pub use key::IntoKey;
 pub use receipt::{BulkReceipt, RowReceipt};

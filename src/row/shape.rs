@@ -68,3 +68,12 @@ impl TableShape {
         self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
     }
 }
+
+/// The question for a table's shape.
+#[derive(Clone, Debug)]
+pub(crate) struct ShapeRequest {
+    pub(crate) table: String,
+    /// The columns of its key; `None`: those of the primary key.
+    pub(crate) key: Option<Vec<String>>,
+    pub(crate) revision: Option<(String, RevisionKind)>,
+}

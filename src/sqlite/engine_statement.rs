@@ -162,7 +162,9 @@ impl EngineRow<'_> {
                         Err(_) => Value::Blob(text.to_owned()),
                     }
                 }
-                ffi::SQLITE_BLOB => Value::Blob(bytes(ffi::sqlite3_column_blob(raw, column).cast()).to_owned()),
+                ffi::SQLITE_BLOB => {
+                    Value::Blob(bytes(ffi::sqlite3_column_blob(raw, column).cast()).to_owned())
+                }
                 _ => Value::Null,
             }
         }

@@ -112,7 +112,11 @@ fn made_up_bytes_are_refused_or_are_values() {
             let mut bytes = whole.clone();
             bytes[at] = byte;
             if let Ok(made_up) = sign(&bytes) {
-                assert!(made_up.values(&table, &order).is_ok_and(|values| values.len() == 7) || at < HEAD || byte < 5);
+                assert!(
+                    made_up.values(&table, &order).is_ok_and(|values| values.len() == 7)
+                        || at < HEAD
+                        || byte < 5
+                );
             }
         }
     }

@@ -178,9 +178,7 @@ impl<T> PageRequest<T> {
             .ok_or_else(|| ReadError::NoTotalOrder { table: table.name.clone() })?;
         let start = match &self.start {
             Start::First | Start::Last => PageStart::Edge,
-            Start::After(cursor) | Start::Before(cursor) => {
-                PageStart::Behind(cursor.values(table, &order)?)
-            }
+            Start::After(cursor) | Start::Before(cursor) => PageStart::Behind(cursor.values(table, &order)?),
         };
         let condition = match &self.filter {
             Some(filter) => filter.condition(table)?,

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use std::time::Instant;
 
 use super::row_query::TableRows;
-use crate::error::{ClosureError, ReadError};
+use crate::error::{ClosureError, ReadError, TableError};
 use crate::handle::{Params, ResultRows};
 use crate::protocol::work::Work;
-use crate::row::RowQuery;
+use crate::row::{RowQuery, ShapeRequest, TableShape};
 use crate::sqlite::reason::Reason;
 use crate::sqlite::session::Db;
 
@@ -31,13 +31,15 @@ pub(crate) enum ReadTask {
     Query { sql: Cow<'static, str>, params: Params },
     /// A question about the rows of a table.
     Rows(RowQuery),
+    /// The shape of a table.
+    Shape(ShapeRequest),
 }
 
 impl ReadTask {
     /// The size of the largest value that is sent along.
     pub(crate) fn largest_value(&self) -> usize {
         match self {
-            Self::Closure(_) => 0,
+            Self::Closure(_) | Self::Shape(_) => 0,
             Self::Query { params, .. } => params.largest_value(),
             Self::Rows(query) => query.largest_value(),
         }
@@ -53,12 +55,14 @@ pub(crate) enum ReadOutput {
     Rows(ResultRows),
     TableRows(TableRows),
     Count(u64),
+    Shape(Result<TableShape, TableError>),
 }
 
 impl ReadCommand {
     pub(crate) fn new(task: ReadTask, deadline: Option<Instant>) -> Self {
         let data = match &task {
             ReadTask::Closure(closure) => size_of_val(&**closure),
+            ReadTask::Shape(_) => 0,
             ReadTask::Query { sql: Cow::Borrowed(_), params } => params.bytes(),
             ReadTask::Query { sql: Cow::Owned(sql), params } => sql.len() + params.bytes(),
             ReadTask::Rows(query) => query.heap_bytes(),

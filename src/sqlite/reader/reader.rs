@@ -17,6 +17,7 @@ use crate::protocol::queue::CommandQueue;
 use crate::protocol::work::Answer;
 use crate::sqlite::engine_statement::EngineStatement;
 use crate::sqlite::plan::OpenPlan;
+use crate::sqlite::schema::read_shape;
 use crate::sqlite::session::{
     Db, NotAllowed, Session, SessionError, SessionState, StopLimits, StopReason, Stopped,
 };
@@ -121,6 +122,11 @@ impl Reader {
                     let ended = guarded(|| closure(&Db::new(&session)));
                     self.closure_result(ended, board)
                 }
+                ReadTask::Shape(request) => Ok(ReadOutput::Shape(session.as_engine(|| {
+                    let revision = request.revision.as_ref().map(|(column, kind)| (column.as_str(), *kind));
+                    read_shape(&self.desk.connection, &request.table, request.key.as_deref(), revision)
+                        .map_err(|error| error.into_table_error(&request.table))
+                }))),
                 ReadTask::Query { sql, params } => session
                     .run_statement(&sql, &params, Some(self.limits.result_bytes))
                     .map(|outcome| ReadOutput::Rows(outcome.rows.unwrap_or_default()))

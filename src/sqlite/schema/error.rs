@@ -1,8 +1,6 @@
 //! Why a table cannot be used by rows.
 
-use std::fmt;
-
-use crate::error::SqliteError;
+use crate::error::{SqliteError, TableError};
 
 /// Why a table cannot be used by rows.
 #[derive(Debug)]
@@ -41,52 +39,39 @@ pub(crate) enum NoTable {
     Sqlites,
 }
 
+impl ShapeError {
+    /// What the caller is told who wanted to open this table.
+    pub(crate) fn into_table_error(self, table: &str) -> TableError {
+        let table = table.to_owned();
+        match self {
+            Self::NoSuchTable { table } => TableError::NoSuchTable { table },
+            Self::NotATable { table, what } => TableError::NotATable { table, what: what.name() },
+            Self::NoKey { table } => TableError::NoKey { table },
+            Self::KeyIsNotUnique { columns } => TableError::KeyIsNotUnique { table, columns },
+            Self::KeyIsGenerated { column } => TableError::KeyIsGenerated { table, column },
+            Self::UnknownColumn { column } => TableError::UnknownColumn { table, column },
+            Self::RevisionNotInteger { column } | Self::RevisionInKey { column } => {
+                TableError::NotARevision { table, column }
+            }
+            Self::Sqlite(error) => TableError::Read(error.into()),
+        }
+    }
+}
+
 impl From<rusqlite::Error> for ShapeError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sqlite(error.into())
     }
 }
 
-impl fmt::Display for ShapeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl NoTable {
+    fn name(self) -> &'static str {
         match self {
-            Self::NoSuchTable { table } => write!(f, "there is no table named {table}"),
-            Self::NotATable { table, what } => write!(f, "{table} is {what}"),
-            Self::NoKey { table } => write!(f, "table {table} has no primary key, and no key was named"),
-            Self::KeyIsNotUnique { columns } => write!(
-                f,
-                "no two rows may be equal in ({}): that needs a primary key or a UNIQUE index on exactly these \
-                 columns, with their own collations",
-                columns.join(", ")
-            ),
-            Self::KeyIsGenerated { column } => write!(f, "key column {column} is generated"),
-            Self::UnknownColumn { column } => write!(f, "there is no column named {column}"),
-            Self::RevisionNotInteger { column } => {
-                write!(f, "revision column {column} is generated, or not declared as an INTEGER")
-            }
-            Self::RevisionInKey { column } => write!(f, "revision column {column} is part of a key"),
-            Self::Sqlite(error) => write!(f, "the schema could not be read: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for ShapeError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Sqlite(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for NoTable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
             Self::View => "a view",
             Self::Virtual => "a virtual table",
             Self::Shadow => "the storage of a virtual table",
             Self::Engines => "the engine's own table",
             Self::Sqlites => "a table of SQLite itself",
-        })
+        }
     }
 }

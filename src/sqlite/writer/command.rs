@@ -68,9 +68,8 @@ pub(crate) struct ModifyCall {
 }
 
 /// Gets the values of a row, and gives the columns to set and what the caller wants to know.
-pub(crate) type RowChange = Box<
-    dyn FnMut(Vec<Value>) -> Result<(Vec<(usize, Value)>, Box<dyn Any + Send>), ClosureError> + Send,
->;
+pub(crate) type RowChange =
+    Box<dyn FnMut(Vec<Value>) -> Result<(Vec<(usize, Value)>, Box<dyn Any + Send>), ClosureError> + Send>;
 
 /// Work on many rows, and how much of it is done.
 pub(crate) struct BulkCall {
@@ -98,7 +97,6 @@ impl BulkCall {
 
     fn keep_piece(&mut self) {
         if let Some(piece) = self.piece.take() {
-
             self.committed = piece;
         }
     }

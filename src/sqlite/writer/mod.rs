@@ -12,7 +12,7 @@ mod wal_log;
 mod writer;
 
 pub(crate) use command::{
-    BatchItem, BulkCall, ModifyCall, RowChange, StatementCall, WriteCommand, WriteOutput, WriteTask, WriteValue,
+    BatchItem, BulkCall, ModifyCall, StatementCall, WriteCommand, WriteOutput, WriteTask, WriteValue,
 };
 pub(crate) use rows::RowEffect;
 pub(crate) use transaction::WriteLimits;

@@ -122,9 +122,8 @@ impl<'r> Run<'r> {
     /// Carries out one command by itself.
     fn one(&mut self, at: usize) -> Option<()> {
         let (command, sequence) = (self.commands[at], self.first_sequence + at as u64);
-        let result = self.isolated(&command.table, |run, desk| {
-            rows::carry_out(desk, run.session, command, sequence)
-        })?;
+        let result =
+            self.isolated(&command.table, |run, desk| rows::carry_out(desk, run.session, command, sequence))?;
         let deletes = self.session.take_deletes();
         self.answers[at] = Some(match result {
             Ok(effect) => joined(effect, sequence, deletes),
@@ -164,6 +163,7 @@ impl<'r> Run<'r> {
         self.board.statements.add(1);
         let isolation = Isolation::new(self.session, self.transaction);
         let result = isolation.on_desk(table, |desk| work(self, desk));
+        let result = result.map_err(|failure| self.transaction.row_error(failure));
         let result = isolation.settle(result);
         (!self.transaction.connection.is_autocommit()).then_some(result)
     }
@@ -182,4 +182,11 @@ impl<'r> Run<'r> {
 
 fn joined(effect: RowEffect, sequence: u64, deletes: bool) -> Joined<WriteCommand> {
     Joined::Done { output: Done::row(effect).output(sequence), deletes }
+}
+
+// until the planner comes
+impl Plan {
+    fn of(rows: &[(&RowCommand, &TableFacts)], _first: u64) -> Plan {
+        Plan { places: rows.iter().map(|_| Place::Alone).collect(), chains: Vec::new() }
+    }
 }

@@ -1,6 +1,5 @@
 //! One transaction on the writable connection, and each command isolated inside it.
 
-use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
@@ -23,6 +22,7 @@ use crate::sqlite::session::{
     NotAllowed, Session, SessionError, SessionState, StatementFacts, StopCheck, StopLimits, StopReason,
     Stopped, TransactionEnded, Tx,
 };
+use crate::sync::Arc;
 
 /// The bounds of one write.
 #[derive(Clone, Copy, Debug)]
@@ -190,7 +190,9 @@ impl Transaction {
                 self.isolated(|isolation| self.batch(items, isolation, sequence, board))
             }
             WriteTask::Closure(closure) => self.isolated(|isolation| self.closure(closure, isolation, board)),
-            WriteTask::Bulk(_) | WriteTask::Flush => (Ok(Done { rows_changed: 0, value: WriteValue::None }), false),
+            WriteTask::Bulk(_) | WriteTask::Flush => {
+                (Ok(Done { rows_changed: 0, value: WriteValue::None }), false)
+            }
         };
         let result = self.after_damage(result);
         let result = result.map(|done| done.output(sequence));

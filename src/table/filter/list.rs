@@ -72,7 +72,9 @@ impl Array {
             match character {
                 '"' | '\\' => json.extend(['\\', character]),
                 // Writing to a text does not fail.
-                '\0'..' ' => drop(write!(json, "\\u{:04x}", u32::from(character))),
+                '\0'..' ' => {
+                    let _ = write!(json, "\\u{:04x}", u32::from(character));
+                }
                 _ => json.push(character),
             }
         }
@@ -84,7 +86,7 @@ impl Array {
         json.push('"');
         for byte in bytes {
             // Writing to a text does not fail.
-            drop(write!(json, "{byte:02x}"));
+            let _ = write!(json, "{byte:02x}");
         }
         json.push('"');
     }

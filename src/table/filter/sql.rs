@@ -9,7 +9,9 @@ pub(super) fn parameters_of(sql: &str) -> Result<usize, &'static str> {
         let length = match first {
             b' ' | b'\t' | b'\n' | b'\r' | 0x0c => 1,
             b'-' if behind.starts_with(b"-") => line_comment(rest),
-            b'/' if behind.starts_with(b"*") => 2 + past(&rest[2..], b"*/").ok_or("a comment is not closed")?,
+            b'/' if behind.starts_with(b"*") => {
+                2 + past(&rest[2..], b"*/").ok_or("a comment is not closed")?
+            }
             _ => {
                 is_empty = false;
                 match first {
@@ -30,7 +32,9 @@ pub(super) fn parameters_of(sql: &str) -> Result<usize, &'static str> {
                         parameters += 1;
                         1
                     }
-                    b':' | b'@' | b'$' | b'#' => return Err("parameters go by position: write ?, not a name"),
+                    b':' | b'@' | b'$' | b'#' => {
+                        return Err("parameters go by position: write ?, not a name");
+                    }
                     b';' => return Err("it holds a semicolon"),
                     0 => return Err("it holds a NUL"),
                     first if in_word(*first) => {

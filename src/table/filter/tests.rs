@@ -59,7 +59,9 @@ fn conditions_keep_to_themselves() {
 #[test]
 fn what_is_wrong_is_said_by_kind() {
     let unknown = error_of(Filter::eq("a", 1).and(Filter::contains("absent", "x")));
-    assert!(matches!(&unknown, ReadError::UnknownColumn { table, column } if table == "t" && column == "absent"));
+    assert!(
+        matches!(&unknown, ReadError::UnknownColumn { table, column } if table == "t" && column == "absent")
+    );
     assert_eq!(unknown.to_string(), "table t has no column absent");
     assert!(!unknown.is_retryable());
     for filter in [Filter::sql("1) OR (1", ()), Filter::sql("a = ?", ()), Filter::sql("a = 1", (2,))] {
@@ -73,9 +75,9 @@ fn what_is_wrong_is_said_by_kind() {
     assert_eq!(named(Filter::any_of("a", [1.0, f64::NAN])), (2, Some("a".to_owned())));
     assert_eq!(named(Filter::sql("a IN (?, ?)", (1, u64::MAX))), (2, None));
 
-    let deep = |depth| (0..depth).fold(Filter::eq("a", 1), |deep, _| {
-        Filter::eq("a", 2).or(Filter::eq("a", 3).and(deep))
-    });
+    let deep = |depth| {
+        (0..depth).fold(Filter::eq("a", 1), |deep, _| Filter::eq("a", 2).or(Filter::eq("a", 3).and(deep)))
+    };
     assert!(deep(50).condition(&table()).is_ok());
     assert!(matches!(error_of(deep(100_000)), ReadError::InvalidFilter { .. }));
     let long = (0..500).fold(Filter::eq("a", 0), |long, a| long.or(Filter::eq("a", a)));
@@ -87,7 +89,8 @@ fn what_is_wrong_is_said_by_kind() {
 
 #[test]
 fn debug_shows_no_values() {
-    let filter = Filter::eq("a", "secret").and(Filter::sql("a = 'secret'", ())).or(Filter::contains("a", "secret"));
+    let filter =
+        Filter::eq("a", "secret").and(Filter::sql("a = 'secret'", ())).or(Filter::contains("a", "secret"));
     let shown = format!("{filter:?}");
     assert!(!shown.contains("secret") && shown.contains("\"a\""), "{shown}");
 }
@@ -114,7 +117,9 @@ fn a_long_list_finds_what_a_short_one_finds() {
     ];
     for declared in ["", "TEXT", "INTEGER", "REAL", "BLOB", "TEXT COLLATE NOCASE"] {
         let connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch(&format!("CREATE TABLE t (id INTEGER PRIMARY KEY, a {declared}, text)")).unwrap();
+        connection
+            .execute_batch(&format!("CREATE TABLE t (id INTEGER PRIMARY KEY, a {declared}, text)"))
+            .unwrap();
         for value in &values {
             connection.execute("INSERT INTO t (a) VALUES (?1)", [Bound(value)]).unwrap();
         }
@@ -122,7 +127,11 @@ fn a_long_list_finds_what_a_short_one_finds() {
         for value in values.iter().cloned().chain([12.into(), "IT'S".into()]) {
             let short = found(&connection, Filter::any_of("a", [value.clone()]));
             let with_others = others.iter().chain([&value]);
-            assert_eq!(found(&connection, Filter::any_of("a", with_others)), short, "{value:?} in {declared:?}");
+            assert_eq!(
+                found(&connection, Filter::any_of("a", with_others)),
+                short,
+                "{value:?} in {declared:?}"
+            );
             assert_eq!(found(&connection, Filter::eq("a", &value)), short, "{value:?} in {declared:?}");
         }
         let all = found(&connection, Filter::any_of("a", others.iter().chain(&values)));

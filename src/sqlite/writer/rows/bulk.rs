@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use super::RowFailure;
 use super::desk::TableDesk;
 use super::row::{self, columns, sequence_value, values};
 use super::text::Form;
-use super::RowFailure;
 use crate::row::{BulkCommand, BulkWork, RevisionKind, TableShape, Value};
 use crate::sqlite::session::Session;
 
@@ -95,7 +95,9 @@ impl Piece<'_, '_> {
         set: Option<&[(usize, Value)]>,
     ) -> Result<PieceEnd, RowFailure> {
         if progress.walk.is_none() {
-            let Some(end) = self.place(Form::WalkEnd, column, &[value])? else { return Ok(PieceEnd::Finished) };
+            let Some(end) = self.place(Form::WalkEnd, column, &[value])? else {
+                return Ok(PieceEnd::Finished);
+            };
             progress.walk = Some(Walk { end, at: None, step: FIRST_STEP });
         }
         let Some(walk) = &mut progress.walk else { return Ok(PieceEnd::Finished) };
@@ -149,7 +151,12 @@ impl Piece<'_, '_> {
         Ok(is_last)
     }
 
-    fn place(&mut self, form: Form, column: usize, values: &[&Value]) -> Result<Option<Vec<Value>>, RowFailure> {
+    fn place(
+        &mut self,
+        form: Form,
+        column: usize,
+        values: &[&Value],
+    ) -> Result<Option<Vec<Value>>, RowFailure> {
         let shape = self.desk.shape();
         let parts = if shape.rowid_name.is_some() { 1 } else { shape.key.len() };
         let query = self.desk.statement(self.session, form, std::iter::once(column))?;

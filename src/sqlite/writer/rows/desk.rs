@@ -100,9 +100,9 @@ impl TableDesk {
             let revision = shape.revision.map(|revision| (names(&revision.column), revision.kind));
             let revision = revision.as_ref().map(|(name, kind)| (name.as_str(), *kind));
             match read_shape(connection, &shape.name, Some(&key), revision) {
-                Ok(now) if still_fits(&shape, &now) => {
-                    read_facts(connection, &shape).map(Some).map_err(crate::sqlite::session::SessionError::Sqlite)
-                }
+                Ok(now) if still_fits(&shape, &now) => read_facts(connection, &shape)
+                    .map(Some)
+                    .map_err(crate::sqlite::session::SessionError::Sqlite),
                 Err(crate::sqlite::schema::ShapeError::Sqlite(error)) => {
                     Err(crate::sqlite::session::SessionError::Sqlite(error))
                 }

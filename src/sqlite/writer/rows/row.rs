@@ -96,7 +96,12 @@ impl Row<'_, '_> {
         self.insert(false, key, set, changes)
     }
 
-    fn update(&mut self, key: &[Value], set: &[(usize, Value)], guard: &Guard) -> Result<RowEffect, RowFailure> {
+    fn update(
+        &mut self,
+        key: &[Value],
+        set: &[(usize, Value)],
+        guard: &Guard,
+    ) -> Result<RowEffect, RowFailure> {
         let rows_changed = self.change(key, set, guard, 1)?;
         if rows_changed == 0 {
             return self.nothing_changed(key, guard);
@@ -160,7 +165,8 @@ impl Row<'_, '_> {
             }
         }
         // The update may have changed the key itself.
-        let changed = |column: &usize| set.iter().find(|(changed, _)| changed == column).map(|(_, value)| value);
+        let changed =
+            |column: &usize| set.iter().find(|(changed, _)| changed == column).map(|(_, value)| value);
         if shape.key.iter().any(|column| changed(column).is_some()) {
             let old_and_new = shape.key.iter().zip(key);
             let key: Vec<Value> =

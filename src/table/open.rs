@@ -1,0 +1,157 @@
+//! Opening a table: its schema is read and compared with the row type.
+
+use std::future::{Future, IntoFuture};
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use serde::de::DeserializeOwned;
+
+use super::fields::{Fields, fields_of};
+use super::table::Table;
+use crate::error::{ReadError, TableError};
+use crate::handle::{Read, ReadFuture, Store};
+use crate::row::{RevisionKind, ShapeRequest, TableShape};
+use crate::sqlite::reader::{ReadOutput, ReadTask};
+use crate::sync::Arc;
+
+/// A table that was not opened yet, made by [`Store::table`]. [`open`](Self::open) opens it.
+#[must_use = "a table has to be opened"]
+pub struct TableBuilder<T> {
+    store: Store,
+    request: ShapeRequest,
+    rows: PhantomData<fn(T) -> T>,
+}
+
+impl<T> TableBuilder<T> {
+    pub(crate) fn new(store: Store, table: String) -> Self {
+        Self { store, request: ShapeRequest { table, key: None, revision: None }, rows: PhantomData }
+    }
+
+    /// The columns that tell rows apart, for a table without a primary key, or to name rows by another unique key.
+    /// They must be exactly those of the primary key or of a UNIQUE index. Default: the primary key.
+    ///
+    /// Columns that may be NULL make a poor key: no row with a NULL in it is ever found by it.
+    pub fn key<S: Into<String>>(mut self, columns: impl IntoIterator<Item = S>) -> Self {
+        self.request.key = Some(columns.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// The column in which the engine counts the changes of a row: 1 at insert, one more with every row command
+    /// that changes the row. An INTEGER column outside of the key. Default: none.
+    ///
+    /// Statements and closures leave it to their SQL. A row that is deleted and inserted again starts at 1 again, so
+    /// that a guard from before the delete can hold for the new row; where rows come back under their old keys,
+    /// choose [`revision_by_sequence`](Self::revision_by_sequence).
+    pub fn revision(mut self, column: impl Into<String>) -> Self {
+        self.request.revision = Some((column.into(), RevisionKind::Counter));
+        self
+    }
+
+    /// The column in which the engine writes the commit sequence of the row command that changed the row last. It
+    /// is never used twice, also over deletes, restarts and power cuts, but it does not count the changes. An
+    /// INTEGER column outside of the key.
+    pub fn revision_by_sequence(mut self, column: impl Into<String>) -> Self {
+        self.request.revision = Some((column.into(), RevisionKind::Sequence));
+        self
+    }
+}
+
+impl<T: DeserializeOwned> TableBuilder<T> {
+    /// Reads the table's schema and compares it with `T`.
+    ///
+    /// # Errors
+    /// See [`TableError`]. Nothing is changed by it.
+    pub fn open(self) -> OpenTable<T> {
+        let read = Read::new(self.store.clone(), Ok(ReadTask::Shape(self.request)), |output| match output {
+            ReadOutput::Shape(shape) => Ok(shape),
+            _ => unreachable!("a question for a shape is answered with one"),
+        });
+        OpenTable { store: self.store, read, rows: PhantomData }
+    }
+}
+
+/// A table that is being opened. Await it or [`wait`](Self::wait) for it.
+#[must_use = "a table is opened only when this is awaited or waited for"]
+pub struct OpenTable<T> {
+    store: Store,
+    read: Read<Result<TableShape, TableError>>,
+    rows: PhantomData<fn(T) -> T>,
+}
+
+impl<T: DeserializeOwned> OpenTable<T> {
+    /// Opens the table and blocks the thread until it is open.
+    ///
+    /// # Errors
+    /// Those of awaiting it; in a [`TableError::Read`] those of [`Read::wait`].
+    pub fn wait(self) -> Result<Table<T>, TableError> {
+        finish(self.store, self.read.wait())
+    }
+}
+
+impl<T: DeserializeOwned> IntoFuture for OpenTable<T> {
+    type Output = Result<Table<T>, TableError>;
+    type IntoFuture = OpenTableFuture<T>;
+
+    fn into_future(self) -> OpenTableFuture<T> {
+        OpenTableFuture { store: self.store, read: self.read.into_future(), rows: PhantomData }
+    }
+}
+
+/// The future of an [`OpenTable`].
+pub struct OpenTableFuture<T> {
+    store: Store,
+    read: ReadFuture<Result<TableShape, TableError>>,
+    rows: PhantomData<fn(T) -> T>,
+}
+
+impl<T: DeserializeOwned> Future for OpenTableFuture<T> {
+    type Output = Result<Table<T>, TableError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let store = self.store.clone();
+        Pin::new(&mut self.read).poll(context).map(|shape| finish(store, shape))
+    }
+}
+
+fn finish<T: DeserializeOwned>(
+    store: Store,
+    shape: Result<Result<TableShape, TableError>, ReadError>,
+) -> Result<Table<T>, TableError> {
+    let shape = shape.map_err(TableError::Read)??;
+    let columns = columns_of::<T>(&shape)?;
+    Ok(Table { store, shape: Arc::new(shape), columns, rows: PhantomData })
+}
+
+/// The columns of the fields of `T`, which must all be there; and no column may be missing that every insert has to
+/// give.
+fn columns_of<T: DeserializeOwned>(shape: &TableShape) -> Result<Arc<[usize]>, TableError> {
+    let fields = match fields_of::<T>() {
+        Fields::Any => return Ok((0..shape.columns.len()).collect()),
+        Fields::Named(fields) => fields,
+    };
+    let place = |field: &&str| {
+        shape.column(field).ok_or_else(|| TableError::UnknownColumn {
+            table: shape.name.clone(),
+            column: (*field).to_owned(),
+        })
+    };
+    let columns: Arc<[usize]> = fields.iter().map(place).collect::<Result<_, _>>()?;
+    let is_required = |place: &usize| {
+        let column = &shape.columns[*place];
+        let is_revision = shape.revision.is_some_and(|revision| revision.column == *place);
+        let is_made = column.is_generated
+            || column.default.is_some()
+            || is_revision
+            || shape.key_is_rowid && shape.key.contains(place);
+        column.not_null && !is_made
+    };
+    let missing = (0..shape.columns.len()).find(|place| is_required(place) && !columns.contains(place));
+    match missing {
+        Some(place) => {
+            let (table, column) = (shape.name.clone(), shape.columns[place].name.clone());
+            Err(TableError::MissingColumn { table, column })
+        }
+        None => Ok(columns),
+    }
+}
