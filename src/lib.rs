@@ -116,8 +116,9 @@ pub use sqlite::session::{Db, NotAllowed, Rows, Statement, StopReason, Stopped, 
 #[doc(hidden)]
 pub use table::Requested;
 pub use table::{
-    BulkUpdate, BulkWrite, DecodeError, Delete, Modified, OpenTable, OpenTableFuture, Row, RowRequest, Table,
-    TableBuilder, Update, like_contains, like_prefix,
+    BulkUpdate, BulkWrite, Cursor, DecodeError, Delete, Filter, IntoFilterParams, Modified, OpenTable,
+    OpenTableFuture, Page, PageRequest, Row, RowRequest, RowStream, Table, TableBuilder, Update,
+    like_contains, like_prefix,
 };
 
 /// Compiles the examples of the README.
