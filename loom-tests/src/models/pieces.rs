@@ -79,6 +79,25 @@ fn a_small_command_comes_while_bulk_work_goes_on() {
     });
 }
 
+/// A piece of a durable command shares its group with weaker commands: no reader sees that group before its sync.
+#[test]
+fn durable_bulk_work_is_durable_beside_weaker_commands() {
+    explore("durable_bulk_work_is_durable_beside_weaker_commands", || {
+        let bench = Bench::new(2);
+        let bulk = bench.send(Write::durable(1).in_pieces(2));
+        let small = bench.send(Write::committed(2));
+        let reader = bench.spawn(|bench| {
+            let marks = bench.disk.marks();
+            assert!(marks.committed <= marks.synced, "{marks:?}");
+        });
+        let writer = bench.spawn_writer(groups_of(1), &[]);
+        assert!(bulk.wait().is_done());
+        assert!(small.expect_answered("the second piece came behind it").is_done());
+        join(reader);
+        bench.close(writer);
+    });
+}
+
 /// Of two bulk commands the first is carried out to its end before the second goes on.
 #[test]
 fn bulk_work_goes_on_in_its_order() {
