@@ -324,6 +324,40 @@ fn a_writer_that_dies_amid_bulk_work_leaves_no_caller_without_an_answer() {
     exploration.finish();
 }
 
+/// A command whose answer tells of all before it waits for bulk work, and small ones pass both. Whatever becomes
+/// of the transactions, its answer comes after that of the bulk work.
+#[test]
+fn a_command_that_waits_for_all_before_it_does_not_pass_bulk_work() {
+    let mut exploration = Exploration::new("a_command_that_waits_for_all_before_it_does_not_pass_bulk_work");
+    let bulk = |deed| Write::new(1, deed, Committed).in_pieces(3);
+    let lost = vec![(Step::ApplyTogether, 0, Fault::Lost)];
+    for (case, bulk, commands, script) in [
+        ("one group", bulk(Deed::Insert), 3, vec![]),
+        ("groups of one", bulk(Deed::Insert), 1, vec![]),
+        ("the last piece loses the transaction", bulk(Deed::Lose), 2, vec![]),
+        ("COMMIT of the first piece", bulk(Deed::Insert), 3, vec![(Step::Commit, 0, Fault::NotApplied)]),
+        ("COMMIT of the second piece", bulk(Deed::Insert), 1, vec![(Step::Commit, 1, Fault::NotApplied)]),
+        ("a lost run", bulk(Deed::Insert), 4, lost),
+    ] {
+        exploration.case(case, move || {
+            let bench = Bench::new(5);
+            let bulk = bench.send(bulk);
+            let flush = bench.send(Write::new(2, Deed::DeleteNothing, Durable).waiting());
+            let small = [3, 4].map(|id| bench.send(Write::committed(id).joining()));
+            let writer = bench.spawn_writer(groups_of(commands), &script);
+            assert!(flush.wait().is_done());
+            bulk.expect_answered("it came before one that waits for all before it");
+            for small in small {
+                assert!(small.expect_answered("it need not wait").is_done());
+            }
+            assert_empty(&bench);
+            bench.close(writer);
+        });
+    }
+    assert_struck(&[(Step::ApplyTogether, Fault::Lost), (Step::Commit, Fault::NotApplied)]);
+    exploration.finish();
+}
+
 /// A deadline does not reach bulk work that has started, though it waits for its next piece.
 #[test]
 fn a_deadline_does_not_reach_unfinished_work() {

@@ -118,4 +118,8 @@ impl Command for WriteCommand {
         // A flush that is not durable would be none, whatever level its caller set.
         if let WriteTask::Flush = self.task { AckLevel::Durable } else { self.level }
     }
+
+    fn waits_for_unfinished(&self) -> bool {
+        matches!(self.task, WriteTask::Flush)
+    }
 }
