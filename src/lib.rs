@@ -83,19 +83,16 @@
 pub use rusqlite;
 
 mod board;
-#[allow(dead_code, unused_imports, reason = "the parts that use it are on their way")]
 mod coalescing;
 mod contained;
 mod error;
 mod handle;
 mod migration;
 mod protocol;
-#[allow(dead_code, unused_imports, reason = "the parts that use it are on their way")]
 mod row;
 mod settings;
 mod sqlite;
 mod sync;
-#[allow(dead_code, unused_imports, reason = "the parts that use it are on their way")]
 mod table;
 
 pub use error::{

@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 
 use super::decode::decode;
+use super::fields::names_of;
 use super::filter::Filter;
 use super::page::PageRequest;
 use super::stream::RowStream;
@@ -148,11 +149,7 @@ fn count_of(output: ReadOutput) -> Result<u64, ReadError> {
 /// The rows as the caller's type. What was asked for beyond its columns is dropped.
 pub(super) fn decoded<T: DeserializeOwned>(found: TableRows) -> Result<Vec<T>, ReadError> {
     let RowQuery { table, columns, .. } = found.query;
-    let names: Vec<&str> = columns
-        .iter()
-        .filter_map(|column| table.columns.get(*column))
-        .map(|column| column.name.as_str())
-        .collect();
+    let names = names_of::<T>(&table, &columns);
     let decoded = found.rows.into_iter().map(|mut values| {
         values.truncate(names.len());
         Ok(decode(&names, values)?)

@@ -23,9 +23,14 @@ pub(super) struct SortedRow {
 #[derive(Debug)]
 pub(super) enum RowError {
     InvalidValue(InvalidValue),
-    UnknownColumn { table: String, column: String },
+    UnknownColumn {
+        table: String,
+        column: String,
+    },
     /// Two fields of the row name one column.
-    NamedTwice { table: String },
+    NamedTwice {
+        table: String,
+    },
 }
 
 const NAMED_TWICE: &str = "two fields of the row name the same column";
@@ -170,7 +175,9 @@ fn keeps(column: &ColumnShape, value: &Value) -> Result<(), String> {
             Err(format!("the column is declared {declared} and would turn the number into text; send text"))
         }
         (Affinity::Integer | Affinity::Real | Affinity::Numeric, Value::Text(text)) if is_number(text) => {
-            Err(format!("the column is declared {declared} and would turn the text into a number; send a number"))
+            Err(format!(
+                "the column is declared {declared} and would turn the text into a number; send a number"
+            ))
         }
         // Beyond 2^53 not every integer is a floating-point number.
         (Affinity::Real, Value::Integer(integer)) if integer.unsigned_abs() > 1 << f64::MANTISSA_DIGITS => {

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use super::bulk::{BulkUpdate, BulkWrite};
 use super::change::{Delete, Update};
 use super::decode::decode;
+use super::fields::names_of;
 use super::sending::RowFields;
 use crate::contained::Contained;
 use crate::error::{ClosureError, WriteError};

@@ -138,7 +138,7 @@ impl<'r> Run<'r> {
         let head = self.commands[self.plan.chains[chain].members[0].command];
         let result = self.isolated(&head.table, |run, desk| {
             let chain = &run.plan.chains[chain];
-            Ok(rows::carry_out_chain(desk, run.session, chain, head, run.first_sequence))
+            rows::carry_out_chain(desk, run.session, chain, head, run.first_sequence)
         })?;
         let deletes = self.session.take_deletes();
         let Ok(Some(answers)) = result else { return Some(false) };
@@ -182,11 +182,4 @@ impl<'r> Run<'r> {
 
 fn joined(effect: RowEffect, sequence: u64, deletes: bool) -> Joined<WriteCommand> {
     Joined::Done { output: Done::row(effect).output(sequence), deletes }
-}
-
-// until the planner comes
-impl Plan {
-    fn of(rows: &[(&RowCommand, &TableFacts)], _first: u64) -> Plan {
-        Plan { places: rows.iter().map(|_| Place::Alone).collect(), chains: Vec::new() }
-    }
 }
