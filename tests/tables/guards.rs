@@ -40,7 +40,10 @@ fn a_row_that_is_not_there_is_a_conflict_for_a_guard() {
         let bed = Bed::new(SESSIONS);
         let sessions = bed.revised::<Session>();
         assert_eq!(conflict(sessions.update("x").set("owner", "eve").if_revision(1).wait()), None);
-        assert_eq!(conflict(sessions.update("x").set("owner", "eve").only_if("owner", None::<&str>).wait()), None);
+        assert_eq!(
+            conflict(sessions.update("x").set("owner", "eve").only_if("owner", None::<&str>).wait()),
+            None
+        );
         assert_eq!(conflict(sessions.delete("x").if_revision(1).wait()), None);
         assert_eq!(conflict(sessions.delete("x").only_if("owner", "ann").wait()), None);
     });
@@ -66,8 +69,10 @@ fn a_column_guard_compares_as_is_does() {
 #[test]
 fn a_column_guard_goes_by_type_and_collation() {
     run(|| {
-        let bed = Bed::new("CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT COLLATE NOCASE, n INTEGER, x); \
-                            INSERT INTO t VALUES (1, 'Ann', 5, '5')");
+        let bed = Bed::new(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT COLLATE NOCASE, n INTEGER, x); \
+                            INSERT INTO t VALUES (1, 'Ann', 5, '5')",
+        );
         let table = bed.table::<Row>("t");
         let touch = |column: &str, value: walwright::Value| {
             table.update(1).set("x", "5").only_if(column, value).wait()

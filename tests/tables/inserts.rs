@@ -91,8 +91,10 @@ fn a_row_of_nothing_but_defaults_can_be_inserted() {
 #[test]
 fn a_part_of_a_key_can_be_left_to_the_database() {
     run(|| {
-        let bed = Bed::new("CREATE TABLE t (zone TEXT NOT NULL DEFAULT 'eu', id INTEGER NOT NULL, v INTEGER, \
-                            PRIMARY KEY (zone, id)) WITHOUT ROWID");
+        let bed = Bed::new(
+            "CREATE TABLE t (zone TEXT NOT NULL DEFAULT 'eu', id INTEGER NOT NULL, v INTEGER, \
+                            PRIMARY KEY (zone, id)) WITHOUT ROWID",
+        );
         let table = bed.revised::<Row>();
         let row = Row::new().with("id", 5).unwrap();
         let made = table.insert(&row).wait().unwrap();
@@ -110,9 +112,8 @@ fn insert_or_ignore_ignores_a_row_that_is_there_and_nothing_else() {
     run(|| {
         let bed = Bed::new(NOTES);
         let notes = bed.store.table::<Row>("note").revision("version").open().wait().unwrap();
-        let row = |id: i64, text: Option<&str>| {
-            Row::new().with("id", id).unwrap().with("text", text).unwrap()
-        };
+        let row =
+            |id: i64, text: Option<&str>| Row::new().with("id", id).unwrap().with("text", text).unwrap();
         let made = notes.insert_or_ignore(&row(1, Some("a"))).wait().unwrap();
         assert_eq!((made.created, made.rows_changed, made.revision), (true, 1, Some(1)));
         assert_eq!((made.rowid, made.filled("state")), (Some(1), Some(&Value::from("new"))));

@@ -53,9 +53,12 @@ fn a_compound_key_is_a_tuple_in_the_order_of_the_primary_key() {
 #[test]
 fn a_unique_index_can_be_the_key_of_a_table_without_one() {
     run(|| {
-        let bed = Bed::new("CREATE TABLE t (sandbox TEXT, number INTEGER, open INTEGER, v INTEGER); \
-                            CREATE UNIQUE INDEX by_port ON t (number, sandbox)");
-        let ports = bed.store.table::<Port>("t").key(["sandbox", "number"]).revision("v").open().wait().unwrap();
+        let bed = Bed::new(
+            "CREATE TABLE t (sandbox TEXT, number INTEGER, open INTEGER, v INTEGER); \
+                            CREATE UNIQUE INDEX by_port ON t (number, sandbox)",
+        );
+        let ports =
+            bed.store.table::<Port>("t").key(["sandbox", "number"]).revision("v").open().wait().unwrap();
         let port = Port { sandbox: "a".to_owned(), number: 1, open: true };
         let made = ports.upsert(&port).wait().unwrap();
         assert_eq!((made.created, made.rowid), (true, Some(1)));
@@ -114,7 +117,9 @@ fn a_key_that_only_looks_like_the_rowid_is_none() {
 #[test]
 fn keys_can_be_bytes_and_the_ends_of_integers() {
     run(|| {
-        let bed = Bed::new("CREATE TABLE t (id BLOB PRIMARY KEY, n INTEGER); CREATE TABLE u (id INTEGER PRIMARY KEY)");
+        let bed = Bed::new(
+            "CREATE TABLE t (id BLOB PRIMARY KEY, n INTEGER); CREATE TABLE u (id INTEGER PRIMARY KEY)",
+        );
         let table = bed.table::<Row>("t");
         for id in [&b""[..], b"\0", b"a\0b", b"\xff"] {
             table.insert(&Row::new().with("id", id).unwrap().with("n", 0).unwrap()).wait().unwrap();

@@ -59,7 +59,8 @@ fn fields_are_columns_in_any_case() {
         version: i64,
     }
     run(|| {
-        let bed = Bed::new("CREATE TABLE Account (ACCOUNTID TEXT PRIMARY KEY, isopen INTEGER NOT NULL, v INTEGER)");
+        let bed =
+            Bed::new("CREATE TABLE Account (ACCOUNTID TEXT PRIMARY KEY, isopen INTEGER NOT NULL, v INTEGER)");
         let accounts = bed.store.table::<Account>("ACCOUNT").revision("V").open().wait().unwrap();
         assert_eq!(accounts.name(), "Account", "as the schema has it");
         let account = Account { account_id: "a".to_owned(), is_open: true, version: 0 };

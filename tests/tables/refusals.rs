@@ -43,7 +43,10 @@ fn a_column_that_is_not_there() {
         };
         let expected = ("t".to_owned(), "colour".to_owned());
         assert_eq!(named(not_started(table.update(1).set("colour", 1).wait())), expected);
-        assert_eq!(named(not_started(table.update(1).set("name", "x").only_if("colour", 1).wait())), expected);
+        assert_eq!(
+            named(not_started(table.update(1).set("name", "x").only_if("colour", 1).wait())),
+            expected
+        );
         assert_eq!(named(not_started(table.delete(1).only_if("colour", 1).wait())), expected);
         assert_eq!(named(not_started(table.delete_where("colour", 1).wait())), expected);
         assert_eq!(named(not_started(table.update_where("colour", 1).set("name", "x").wait())), expected);
@@ -85,7 +88,10 @@ fn a_command_that_makes_no_sense() {
             (table.update(1).wait().map(drop), "an update sets at least one column"),
             (table.update_many([1]).wait().map(drop), "an update sets at least one column"),
             (table.update_where("id", 1).wait().map(drop), "an update sets at least one column"),
-            (table.update(1).set("V", 7).wait().map(drop), "the revision column is written by the engine alone"),
+            (
+                table.update(1).set("V", 7).wait().map(drop),
+                "the revision column is written by the engine alone",
+            ),
             (
                 table.update_where("id", 1).set("v", 7).wait().map(drop),
                 "the revision column is written by the engine alone",

@@ -42,7 +42,10 @@ fn generated_columns_are_read_and_never_written() {
         let changed = lines.update_where("total", 24).set("count", 1).wait().unwrap();
         assert_eq!(changed.rows_changed, 1);
         let found = lines.get(1).wait().unwrap().unwrap();
-        assert_eq!(found, Line { price: 6, count: 1, total: Some(6), label: Some("6 x 1".to_owned()), id: 1 });
+        assert_eq!(
+            found,
+            Line { price: 6, count: 1, total: Some(6), label: Some("6 x 1".to_owned()), id: 1 }
+        );
         for column in ["total", "label"] {
             not_started(lines.update(1).set(column, 1).wait());
             not_started(lines.update_where("id", 1).set(column, 1).wait());

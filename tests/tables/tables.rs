@@ -1,7 +1,7 @@
 //! Opening tables, and why some cannot be opened.
 
-use serde::{Deserialize, Serialize};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use walwright::{Row, TableBuilder, TableError};
 
 use crate::bed::{Bed, run};
@@ -45,7 +45,7 @@ fn what_cannot_be_opened_says_why() {
             ("seen", "a view"),
             ("words", "a virtual table"),
             ("words_data", "the storage of a virtual table"),
-            ("sqlite_schema", "one of SQLite's own tables"),
+            ("sqlite_schema", "a table of SQLite itself"),
         ] {
             let error = refused(
                 store.table::<Row>(name),

@@ -14,7 +14,9 @@ struct Member {
 #[test]
 fn an_upsert_says_whether_it_made_the_row() {
     run(|| {
-        let bed = Bed::new("CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, made TEXT DEFAULT 'then', v INTEGER)");
+        let bed = Bed::new(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, made TEXT DEFAULT 'then', v INTEGER)",
+        );
         let table = bed.revised::<Member>();
         let ann = Member { id: 7, name: "ann".to_owned() };
         let made = table.upsert(&ann).wait().unwrap();
@@ -48,8 +50,10 @@ fn an_upsert_that_has_nothing_to_set_leaves_the_row_alone() {
 #[test]
 fn an_upsert_does_not_take_another_rows_place() {
     run(|| {
-        let bed = Bed::new("CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT UNIQUE, v INTEGER); \
-                            INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 1)");
+        let bed = Bed::new(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT UNIQUE, v INTEGER); \
+                            INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 1)",
+        );
         let table = bed.revised::<Member>();
         for id in [2, 3] {
             constraint(table.upsert(&Member { id, name: "a".to_owned() }).wait());
@@ -69,7 +73,9 @@ fn an_upsert_by_another_key_leaves_the_rowid_alone() {
         name: String,
     }
     run(|| {
-        let bed = Bed::new("CREATE TABLE t (id INTEGER PRIMARY KEY, email TEXT NOT NULL UNIQUE, name TEXT, v INTEGER)");
+        let bed = Bed::new(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, email TEXT NOT NULL UNIQUE, name TEXT, v INTEGER)",
+        );
         let users = bed.store.table::<User>("t").key(["email"]).revision("v").open().wait().unwrap();
         let ann = |name: &str| User { id: None, email: "a@x".to_owned(), name: name.to_owned() };
         bed.sql("INSERT INTO t VALUES (41, 'b@x', 'Bea', 1)");
