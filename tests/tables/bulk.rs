@@ -103,7 +103,8 @@ fn a_list_may_hold_a_hundred_thousand_keys() {
     run(|| {
         let bed = Bed::new(
             "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER); \
-                            INSERT INTO t SELECT value, 0 FROM generate_series(1, 100000)",
+                            INSERT INTO t WITH number(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM number \
+                                LIMIT 100000) SELECT value, 0 FROM number",
         );
         let table = bed.table::<Row>("t");
         assert_eq!(table.update_many(1..=100_000).set("n", 1).wait().unwrap().rows_changed, 100_000);

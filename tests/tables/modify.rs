@@ -220,12 +220,12 @@ fn a_field_that_shows_its_column_in_another_kind_is_not_changed_by_a_look() {
     });
 }
 
-/// -0.0 is equal to 0.0 and not the same.
+/// -0.0 is equal to 0.0 and not the same, where a column keeps it.
 #[test]
 fn the_sign_of_zero_is_a_change() {
     run(|| {
         let bed = Bed::new(
-            "CREATE TABLE t (id INTEGER PRIMARY KEY, x REAL, v INTEGER); INSERT INTO t VALUES (1, 0.0, 1)",
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, x, v INTEGER); INSERT INTO t VALUES (1, 0.0, 1)",
         );
         let table = bed.revised::<Row>();
         let turned = table.modify(1, |row| Ok(row.set("x", -0.0)?));
