@@ -189,6 +189,7 @@ mod tests {
             columns: columns.iter().map(column).collect(),
             key: key.to_vec(),
             key_is_rowid: false,
+            rowid_column: None,
             rowid_name: Some("rowid"),
             is_strict: false,
             revision: None,

@@ -17,6 +17,7 @@ fn shape(name: &str, columns: &[&str]) -> TableShape {
         columns: columns.iter().map(column).collect(),
         key: vec![0],
         key_is_rowid: false,
+        rowid_column: None,
         rowid_name: Some("rowid"),
         is_strict: false,
         revision: None,

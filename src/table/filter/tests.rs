@@ -20,6 +20,7 @@ fn table() -> TableShape {
         columns: ["id", "a", "text"].map(column).into(),
         key: vec![0],
         key_is_rowid: true,
+        rowid_column: Some(0),
         rowid_name: Some("rowid"),
         is_strict: false,
         revision: None,
