@@ -1,10 +1,10 @@
-//! Each rule by itself, on facts made by hand.
+//! Each rule by itself, on facts made by hand; and random runs, carried out both ways on SQLite.
 
 mod chains;
 mod deletes;
 mod guards;
 mod keys;
-mod speed;
+mod random;
 
 use super::{ChainKind, MemberRole, Place, Plan, TableFacts};
 use crate::row::{
