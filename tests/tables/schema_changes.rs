@@ -241,6 +241,25 @@ fn a_change_by_another_program_is_noticed() {
     });
 }
 
+/// What the writer knew of the table before does not let two commands be taken together any more.
+#[test]
+fn a_trigger_made_by_another_program_runs_for_each_command() {
+    run(|| {
+        let bed = Bed::new(ITEMS);
+        let items = after(&bed, "CREATE TABLE log (x)");
+        items.update(1).set("name", "one").wait().unwrap();
+        let trigger = "CREATE TRIGGER a AFTER UPDATE ON t BEGIN INSERT INTO log VALUES (new.name); END";
+        bed.outside().execute_batch(trigger).unwrap();
+        let gate = hold(&bed.store);
+        let inserted = items.insert(&item(5)).try_submit().unwrap();
+        let updated = items.update(5).set("name", "x").try_submit().unwrap();
+        gate.open();
+        assert_eq!(inserted.wait().unwrap().revision, Some(1));
+        assert_eq!(updated.wait().unwrap().revision, Some(2));
+        assert_eq!(bed.look("SELECT x FROM log"), ["x"]);
+    });
+}
+
 /// Work on many rows that goes in pieces is stopped by a change between two of them.
 #[test]
 fn work_in_pieces_notices_a_change_between_two_pieces() {
