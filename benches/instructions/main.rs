@@ -3,7 +3,8 @@
 //! ```text
 //! cargo bench --bench instructions                    # needs valgrind; a minute or two
 //! cargo bench --bench instructions -- --json
-//! cargo bench --bench instructions -- --keep DIR      # keeps the profiles, for callgrind_annotate
+//! cargo bench --bench instructions -- --profile       # which functions have what the limit does not have
+//! cargo bench --bench instructions -- --keep DIR      # keeps callgrind's files, for callgrind_annotate
 //! ```
 //!
 //! The one figure here that does not depend on how busy the machine is. Rows are written in groups of exactly 64:
@@ -16,13 +17,13 @@
 //! counted by itself.
 
 mod callgrind;
+mod cost;
 mod program;
 
-use callgrind::Profile;
+use cost::Cost;
 use program::Program;
-use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use walwright_bench_workload::Bar;
 use walwright_benches::Result;
@@ -32,9 +33,10 @@ use walwright_test_support::Scratch;
 const GROUP: u64 = 64;
 /// What is above this is said to cost too much.
 const LIMIT: f64 = 1.3;
-/// Functions whose calls are told, by the beginnings of their names.
-const COUNTED_CALLS: &[&str] =
-    &["malloc", "realloc", "free", "clock_gettime", "memcpy", "sqlite3_bind", "sqlite3_step", "pthread_"];
+/// Functions whose calls are told, by parts of their names.
+const COUNTED_CALLS: &[&str] = &["clock_gettime", "hash_one", "memcpy", "sqlite3_bind_", "sqlite3_step"];
+/// Lines of a profile.
+const PROFILE_LINES: usize = 60;
 
 fn main() -> ExitCode {
     match run() {
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
 struct Options {
     json: bool,
     quick: bool,
+    profile: bool,
     keep: Option<PathBuf>,
     /// To be the program that is counted, over so many groups.
     counted: Option<(Program, u64)>,
@@ -57,7 +60,7 @@ struct Options {
 
 fn options() -> Result<Options> {
     use lexopt::prelude::*;
-    let mut options = Options { json: false, quick: false, keep: None, counted: None };
+    let mut options = Options { json: false, quick: false, profile: false, keep: None, counted: None };
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next()? {
         match argument {
@@ -65,6 +68,7 @@ fn options() -> Result<Options> {
             Long("bench") => {}
             Long("json") => options.json = true,
             Long("quick") => options.quick = true,
+            Long("profile") => options.profile = true,
             Long("keep") => options.keep = Some(parser.value()?.into()),
             Long("counted") => {
                 let program = parser.value()?.parse()?;
@@ -88,47 +92,20 @@ fn run() -> Result<()> {
     for program in Program::ALL {
         costs.insert(program, Cost::of(program, folder, groups)?);
     }
-    report(&costs, options.json)
-}
-
-/// What one row costs.
-#[derive(Serialize)]
-struct Cost {
-    program: &'static str,
-    instructions: f64,
-    calls: BTreeMap<String, f64>,
-}
-
-impl Cost {
-    fn of(program: Program, folder: &Path, (few, many): (u64, u64)) -> Result<Self> {
-        let few_groups = Profile::of(program, few, folder)?;
-        let many_groups = Profile::of(program, many, folder)?;
-        let rows = ((many - few) * GROUP) as f64;
-        let mut calls = BTreeMap::new();
-        for (function, count) in &many_groups.calls {
-            if COUNTED_CALLS.iter().any(|counted| function.starts_with(counted)) {
-                let before = few_groups.calls.get(function).copied().unwrap_or(0);
-                // A call that comes once in many rows says nothing about a row.
-                let per_row = count.saturating_sub(before) as f64 / rows;
-                if per_row >= 0.1 {
-                    calls.insert(function.clone(), per_row);
-                }
-            }
-        }
-        let instructions = (many_groups.instructions - few_groups.instructions) as f64 / rows;
-        Ok(Self { program: program.name(), instructions, calls })
+    let rows = costs.remove(&Program::Rows).ok_or("the rows were counted")?;
+    for cost in costs.values_mut() {
+        cost.without(&rows);
     }
+    report(&costs, &options)
 }
 
-fn report(costs: &BTreeMap<Program, Cost>, json: bool) -> Result<()> {
-    let rows_alone = costs[&Program::Rows].instructions;
-    let per_row = |program: Program| costs[&program].instructions - rows_alone;
-    let ratio = |program: Program| program.limit().map_or(1.0, |limit| per_row(program) / per_row(limit));
+fn report(costs: &BTreeMap<Program, Cost>, options: &Options) -> Result<()> {
+    let ratio = |program: Program| costs[&program].instructions / costs[&program.limit()].instructions;
     let bars = [
         Bar::at_most("instructions of an insert, by row command", ratio(Program::InsertRow), LIMIT),
         Bar::at_most("instructions of an insert, by statement", ratio(Program::InsertStatement), LIMIT),
     ];
-    if json {
+    if options.json {
         for cost in costs.values() {
             println!("{}", serde_json::to_string(cost)?);
         }
@@ -137,18 +114,40 @@ fn report(costs: &BTreeMap<Program, Cost>, json: bool) -> Result<()> {
         }
         return Ok(());
     }
-    println!("{:<36} {:>14} {:>16}", "groups of 64 rows", "instructions", "against by hand");
-    for program in Program::ALL.into_iter().filter(|program| *program != Program::Rows) {
-        println!("{:<36} {:>14.0} {:>16.2}", program.name(), per_row(program), ratio(program));
-    }
-    println!("\ncalls of a row");
-    for cost in costs.values() {
-        let calls: Vec<_> = cost.calls.iter().map(|(name, count)| format!("{name} {count:.1}")).collect();
-        println!("  {}: {}", cost.program, calls.join(", "));
+    println!("{:<34} {:>12} {:>8} {:>12}", "a row, in groups of 64", "instructions", "ratio", "allocations");
+    for (program, cost) in costs {
+        let allocations: f64 = cost.allocations().iter().map(|(_, calls)| calls).sum();
+        let (name, ratio) = (program.name(), ratio(*program));
+        println!("{name:<34} {:>12.0} {ratio:>8.2} {allocations:>12.1}", cost.instructions);
     }
     println!();
     for bar in &bars {
         println!("{bar}");
     }
+    if options.profile {
+        for (program, cost) in costs.iter().filter(|(program, _)| program.limit() != **program) {
+            print_profile(cost, &costs[&program.limit()]);
+        }
+    }
     Ok(())
+}
+
+/// Where the instructions are that the limit does not have.
+fn print_profile(cost: &Cost, limit: &Cost) {
+    let by_hand = |name: &str| limit.own.get(name).copied().unwrap_or(0.0);
+    let mut functions: Vec<_> = cost.own.iter().map(|(name, own)| (name, *own, by_hand(name))).collect();
+    functions.sort_by(|a, b| (b.1 - b.2).total_cmp(&(a.1 - a.2)));
+    println!("\n{}, a row: a function's own instructions", cost.program);
+    println!("{:>8} {:>8} {:>8}  function", "more", "here", "by hand");
+    for (name, own, by_hand) in functions.into_iter().take(PROFILE_LINES) {
+        println!("{:>8.0} {own:>8.0} {by_hand:>8.0}  {name}", own - by_hand);
+    }
+    println!("\n{}, a row: who allocates, and how often", cost.program);
+    for (name, calls) in cost.allocations() {
+        println!("{calls:>8.2}  {name}");
+    }
+    println!("\n{}, a row: calls of", cost.program);
+    for name in COUNTED_CALLS {
+        println!("{:>8.2}  {name} (by hand {:.2})", cost.calls_of(name), limit.calls_of(name));
+    }
 }

@@ -23,6 +23,9 @@ pub const INSERT: &str = "
 pub const REVOKE: &str = "
     UPDATE session SET revoked = 1, resource_version = resource_version + 1 WHERE id = ?1";
 
+/// What all tokens begin with: they only have to be long.
+const TOKEN: &str =
+    "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwiaWF0IjoxNTE2MjM5MDIyfQ.";
 const HOUR_MS: i64 = 60 * 60 * 1000;
 /// Any moment will do; the same one makes runs alike.
 const START_MS: i64 = 1_750_000_000_000;
@@ -46,7 +49,7 @@ impl Session {
         Self {
             id: format!("{created_at_ms:012x}-{number:012x}"),
             sandbox_id: format!("sandbox-{:04}", number % 100),
-            token: format!("{number:0>108x}"),
+            token: format!("{TOKEN}{number:012x}"),
             created_at_ms,
             expires_at_ms: created_at_ms + HOUR_MS,
             revoked: false,
