@@ -1,6 +1,7 @@
 //! What the benchmarks of this package share.
 
 pub mod by_hand;
+pub mod place;
 
 /// Whatever went wrong, to be shown to a person.
 pub type AnyError = Box<dyn std::error::Error + Send + Sync>;
