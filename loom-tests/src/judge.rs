@@ -1,10 +1,11 @@
 //! Judges every answer at the moment the caller gets it, and all of them together at the end.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
-use crate::command::{Receipt, Write};
-use crate::model_storage::{Disk, Marks};
+use crate::command::{Failure, Receipt, Write};
+use crate::model_storage::{Disk, Marks, Written};
 use crate::parker::{block_on, poll_elsewhere};
 use crate::protocol::answer::Ticket;
 use crate::protocol::queue::Entered;
@@ -23,6 +24,8 @@ pub(crate) struct Sent {
 pub(crate) enum Outcome {
     Done(Receipt),
     Failed,
+    /// So many pieces of it are there, and no more.
+    Partly(u8),
     Expired,
     Closed,
     Stopped,
@@ -31,13 +34,29 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    fn denies(self) -> bool {
-        !matches!(self, Self::Done(_) | Self::Unknown)
+    /// How many pieces of `write` are committed by this outcome, if it says so.
+    fn pieces(self, write: &Write) -> Option<u8> {
+        match self {
+            Self::Done(_) => Some(write.pieces),
+            Self::Partly(pieces) => Some(pieces),
+            Self::Unknown => None,
+            _ => Some(0),
+        }
     }
 
     pub(crate) fn is_done(self) -> bool {
         matches!(self, Self::Done(_))
     }
+}
+
+thread_local! {
+    /// What was told since the test began: loom runs all threads of a model in the test's own.
+    static HEARD: RefCell<Vec<(u8, Outcome)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Panics unless command `id` was told `outcome` in some order of some case.
+pub(crate) fn assert_heard(id: u8, outcome: Outcome) {
+    HEARD.with_borrow(|heard| assert!(heard.contains(&(id, outcome)), "nobody was told {outcome:?}"));
 }
 
 /// Knows the disk and remembers what was told to whom.
@@ -67,7 +86,8 @@ impl Judge {
         let marks = self.disk.marks();
         let outcome = match answer {
             Answer::Done(receipt) => Outcome::Done(receipt),
-            Answer::Failed(_) => Outcome::Failed,
+            Answer::Failed(Failure::Undone) => Outcome::Failed,
+            Answer::Failed(Failure::Partly(pieces)) => Outcome::Partly(pieces),
             Answer::NotStarted(Refusal::Expired) => Outcome::Expired,
             Answer::NotStarted(Refusal::Closed) => Outcome::Closed,
             Answer::NotStarted(Refusal::Stopped(_)) => Outcome::Stopped,
@@ -77,9 +97,20 @@ impl Judge {
         };
         match outcome {
             Outcome::Done(receipt) => self.hear_done(write, receipt, marks),
+            Outcome::Partly(_) => assert!(
+                !write.needs_sync()
+                    || self.written(write, marks.synced) == self.written(write, marks.committed),
+                "{write:?} was told of pieces before the sync that covers them"
+            ),
             Outcome::Unknown => assert!(self.disk.is_fatal(), "{write:?} is unknown, and nothing has failed"),
-            _ => assert!(!self.has_record(write, marks.committed), "{write:?}: {outcome:?}, yet it is there"),
+            _ => {}
         }
+        self.expect_pieces(write, outcome, marks.committed);
+        HEARD.with_borrow_mut(|heard| {
+            if !heard.contains(&(write.id, outcome)) {
+                heard.push((write.id, outcome));
+            }
+        });
         outcome
     }
 
@@ -88,16 +119,27 @@ impl Judge {
         if write.needs_sync() {
             assert!(marks.synced >= receipt.seen, "{write:?} was answered before the sync that covers it");
         }
-        assert_eq!(self.has_record(write, marks.committed), write.leaves_record(), "{write:?} is done");
+        if let Some(last) = self.written(write, marks.committed).last() {
+            assert_eq!(last.sequence, receipt.sequence, "{write:?} has another's receipt");
+        }
     }
 
-    fn has_record(&self, write: &Write, committed: usize) -> bool {
-        self.count(write, committed) > 0
+    /// Each piece once, in order, and those that the outcome speaks of: no more and no fewer.
+    fn expect_pieces(&self, write: &Write, outcome: Outcome, committed: usize) {
+        let found: Vec<u8> = self.written(write, committed).iter().map(|written| written.piece).collect();
+        match outcome.pieces(write) {
+            Some(pieces) => assert_eq!(found, write.records_of(pieces), "{write:?}: {outcome:?}"),
+            None => assert!(
+                (0..=write.pieces).any(|pieces| found == write.records_of(pieces)),
+                "{write:?}: {outcome:?}, and {found:?} is there"
+            ),
+        }
     }
 
-    fn count(&self, write: &Write, committed: usize) -> usize {
-        let records = self.disk.records(committed);
-        records.iter().filter(|record| record.written.is_some_and(|(id, _)| id == write.id)).count()
+    /// The records of one command among the first `count`.
+    fn written(&self, write: &Write, count: usize) -> Vec<Written> {
+        let records = self.disk.records(count);
+        records.iter().filter_map(|record| record.written).filter(|written| written.id == write.id).collect()
     }
 
     /// The last look, when every thread of the model has ended.
@@ -108,28 +150,30 @@ impl Judge {
         let committed = self.disk.marks().committed;
         for Told { write, outcome, ticket, .. } in told.iter() {
             assert!(ticket.try_answer().is_none(), "{write:?} was answered twice");
-            let count = self.count(write, committed);
-            assert!(count <= 1, "{write:?} was carried out {count} times");
-            if outcome.denies() {
-                assert_eq!(count, 0, "{write:?}: {outcome:?}, yet it came to be there");
-            }
+            self.expect_pieces(write, *outcome, committed);
         }
+        // Bulk work, and what waits for it, is answered under the sequence of its end, after others that came later.
         let sequences: Vec<u64> = told
             .iter()
+            .filter(|told| told.write.pieces == 1 && !told.write.waits)
             .filter_map(
                 |told| if let Outcome::Done(receipt) = told.outcome { Some(receipt.sequence) } else { None },
             )
             .collect();
         assert!(sequences.is_sorted_by(|a, b| a < b), "sequences grow with the order: {sequences:?}");
-        let written: Vec<(u8, u64)> =
+        let written: Vec<Written> =
             self.disk.records(committed).iter().filter_map(|record| record.written).collect();
-        assert!(written.is_sorted_by(|a, b| a.1 < b.1), "sequences grow along the log: {written:?}");
+        assert!(
+            written.is_sorted_by(|a, b| a.sequence < b.sequence),
+            "sequences grow along the log: {written:?}"
+        );
         let numbers: Vec<u64> = written
             .iter()
-            .filter_map(|(id, _)| told.iter().find(|told| told.write.id == *id))
+            .filter(|written| written.piece == 0)
+            .filter_map(|written| told.iter().find(|told| told.write.id == written.id))
             .map(|told| told.number)
             .collect();
-        assert!(numbers.is_sorted_by(|a, b| a < b), "applied in the order of the line: {numbers:?}");
+        assert!(numbers.is_sorted_by(|a, b| a < b), "begun in the order of the line: {numbers:?}");
     }
 }
 
@@ -147,6 +191,11 @@ impl Sent {
     /// Polls for the admission as another task would, and moves on.
     pub(crate) fn poll_admitted_elsewhere(&self) {
         let _ = self.is_admitted();
+    }
+
+    /// How many pieces of the command are committed now.
+    pub(crate) fn pieces_committed(&self) -> usize {
+        self.judge.written(&self.write, self.judge.disk.marks().committed).len()
     }
 
     /// Waits for the answer and has it judged.

@@ -8,16 +8,24 @@ use std::time::Duration;
 
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::command::{Deed, Receipt, Write};
+use crate::command::{Deed, Failure, Receipt, Write};
 use crate::protocol::level::AckLevel;
 use crate::protocol::storage::{
     Applied, CommitError, Committed, GroupReport, Interruption, Joined, Readiness, Storage, TransactionLost,
 };
 
-/// Whose record it is, and under which commit sequence. Another program's has neither.
+/// Whose record it is. Another program's is nobody's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
-    pub(crate) written: Option<(u8, u64)>,
+    pub(crate) written: Option<Written>,
+}
+
+/// Which piece of which command a record is, and under which commit sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub(crate) id: u8,
+    pub(crate) piece: u8,
+    pub(crate) sequence: u64,
 }
 
 /// What the writer has published, seen at one moment.
@@ -115,6 +123,7 @@ pub(crate) enum Step {
     Reserve,
     Begin,
     Apply,
+    ApplyTogether,
     Commit,
     Sync,
     Report,
@@ -131,6 +140,8 @@ pub(crate) enum Fault {
     FatalButDone,
     /// COMMIT: rolled back.
     NotApplied,
+    /// Applying a run: the transaction is lost.
+    Lost,
     /// Any step: panics before it does anything.
     Panic,
     /// COMMIT, sync: panics when its work is done.
@@ -166,6 +177,8 @@ struct Transaction {
     level: AckLevel,
     base: usize,
     records: Vec<Record>,
+    /// Everyone that was applied in it.
+    applied: Vec<u8>,
 }
 
 /// The writer's side of the model storage.
@@ -174,6 +187,8 @@ pub(crate) struct ModelStorage {
     script: Vec<Line>,
     calls: Vec<Step>,
     transaction: Option<Transaction>,
+    /// Everyone whose transaction was lost: they must not run in a run again.
+    lost: Vec<u8>,
     foreign: bool,
     next_sequence: u64,
     /// A fatal fault has come: every further call is one too many.
@@ -191,6 +206,7 @@ impl ModelStorage {
             script: script.to_vec(),
             calls: Vec::new(),
             transaction: None,
+            lost: Vec::new(),
             foreign: false,
             next_sequence: 1,
             failed: false,
@@ -237,6 +253,37 @@ impl ModelStorage {
         }
     }
 
+    /// Does the next piece of a command.
+    fn carry_out(&mut self, command: &Write, sequence: u64) -> Applied<Write> {
+        let Some(transaction) = &mut self.transaction else { return Applied::Lost(Failure::Undone) };
+        transaction.applied.push(command.id);
+        let piece = command.kept;
+        if command.is_last(piece) {
+            match command.deed {
+                Deed::Fail => return Applied::Failed(Failure::Undone),
+                Deed::Lose => {
+                    self.lose();
+                    return Applied::Lost(Failure::Undone);
+                }
+                Deed::Insert | Deed::Delete | Deed::DeleteNothing => {}
+            }
+        }
+        if command.leaves_record(piece) {
+            transaction.records.push(Record { written: Some(Written { id: command.id, piece, sequence }) });
+        }
+        let deletes = command.deletes();
+        if !command.is_last(piece) {
+            return Applied::Piece { deletes };
+        }
+        let output = Receipt { sequence, seen: transaction.base + transaction.records.len() };
+        Applied::Done { output, deletes }
+    }
+
+    /// The transaction is gone.
+    fn lose(&mut self) {
+        self.lost.extend(self.transaction.take().into_iter().flat_map(|lost| lost.applied));
+    }
+
     fn append(&mut self, level: AckLevel, records: Vec<Record>) {
         let committed = self.disk.append(records);
         let synced = if level == AckLevel::Durable { committed } else { self.disk.marks().synced };
@@ -259,52 +306,68 @@ impl Storage for ModelStorage {
             }
             _ => {}
         }
-        self.transaction =
-            Some(Transaction { level, base: self.disk.marks().committed, records: Vec::new() });
+        self.transaction = Some(Transaction {
+            level,
+            base: self.disk.marks().committed,
+            records: Vec::new(),
+            applied: Vec::new(),
+        });
         Ok(())
     }
 
     fn apply(&mut self, command: &mut Write, sequence: u64) -> Applied<Write> {
         self.enter(Step::Apply);
         self.expect_transaction(Step::Apply, true);
-        let Some(transaction) = &mut self.transaction else {
-            return Applied::Lost("applied outside a transaction");
-        };
-        match command.deed {
-            Deed::Fail => return Applied::Failed("fails by itself"),
-            Deed::Lose => {
-                self.transaction = None;
-                return Applied::Lost("takes the transaction with it");
-            }
-            _ => {}
-        }
-        if command.leaves_record() {
-            transaction.records.push(Record { written: Some((command.id, sequence)) });
-        }
-        let output = Receipt { sequence, seen: transaction.base + transaction.records.len() };
-        Applied::Done { output, deletes: matches!(command.deed, Deed::Delete | Deed::DeleteNothing) }
+        self.carry_out(command, sequence)
     }
 
-    fn joins(&self, _command: &Write) -> bool {
-        false
+    fn joins(&self, command: &Write) -> bool {
+        command.joins
     }
 
     fn apply_together(
         &mut self,
-        _commands: &mut [&mut Write],
-        _first_sequence: u64,
+        commands: &mut [&mut Write],
+        first_sequence: u64,
     ) -> Result<Vec<Joined<Write>>, TransactionLost> {
-        Err(TransactionLost)
+        let fault = self.enter(Step::ApplyTogether);
+        self.expect_transaction(Step::ApplyTogether, true);
+        if commands.len() < 2 || commands.iter().any(|command| !command.joins || command.pieces > 1) {
+            self.disk.violation(format!("no run: {commands:?}"));
+        }
+        if let Some(again) = commands.iter().find(|command| self.lost.contains(&command.id)) {
+            self.disk.violation(format!("in a run after its transaction was lost: {again:?}"));
+        }
+        let mut joined = Vec::new();
+        for (command, sequence) in commands.iter_mut().zip(first_sequence..) {
+            joined.push(match self.carry_out(command, sequence) {
+                Applied::Done { output, deletes } => Joined::Done { output, deletes },
+                Applied::Failed(error) => Joined::Failed(error),
+                // A storage that merges several into one does not know who it was.
+                Applied::Piece { .. } | Applied::Lost(_) => {
+                    self.lost.extend(commands.iter().map(|command| command.id));
+                    return Err(TransactionLost);
+                }
+            });
+        }
+        if fault == Some(Fault::Lost) {
+            self.lose();
+            return Err(TransactionLost);
+        }
+        Ok(joined)
     }
 
-    fn commit(&mut self) -> Result<Committed, CommitError<&'static str, &'static str>> {
+    fn commit(&mut self) -> Result<Committed, CommitError<Failure, &'static str>> {
         let fault = self.enter(Step::Commit);
         self.expect_transaction(Step::Commit, true);
-        let Some(Transaction { level, records, .. }) = self.transaction.take() else {
-            return Err(CommitError::NotApplied("committed outside a transaction"));
+        let Some(Transaction { level, records, applied, .. }) = self.transaction.take() else {
+            return Err(CommitError::NotApplied(Failure::Undone));
         };
         match fault {
-            Some(Fault::NotApplied) => return Err(CommitError::NotApplied("rolled back")),
+            Some(Fault::NotApplied) => {
+                self.lost.extend(applied);
+                return Err(CommitError::NotApplied(Failure::Undone));
+            }
             Some(Fault::Fatal) => return Err(CommitError::Unknown(self.fail())),
             _ => {}
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{ClosureError, InvalidValue, SqliteError, StoreFailure};
 use crate::sync::Arc;
+use crate::table::DecodeError;
 
 /// Why a read gave no result. A read never changes anything.
 #[derive(Debug)]
@@ -44,8 +45,50 @@ pub enum ReadError {
         /// The limit in bytes.
         limit: usize,
     },
-    /// A parameter cannot be passed to SQLite as it is.
+    /// A parameter, or a value of a key or filter, cannot be passed to SQLite as it is.
     InvalidValue(InvalidValue),
+    /// The table has no column of this name. The read was not queued.
+    UnknownColumn {
+        /// The table.
+        table: String,
+        /// The name that was given.
+        column: String,
+    },
+    /// The key has another number of values than the key of the table. The read was not queued.
+    WrongKey {
+        /// The table.
+        table: String,
+        /// How many columns the table's key has.
+        expected: usize,
+        /// How many values were given.
+        given: usize,
+    },
+    /// A filter cannot stand by itself in a query: see [`Filter::sql`](crate::Filter::sql). The read was not queued.
+    InvalidFilter {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A cursor is damaged, or belongs to another table, order or key. The read was not queued. Start at the first
+    /// page again.
+    InvalidCursor {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A page cannot have this many rows. The read was not queued.
+    InvalidLimit {
+        /// The number that was asked for.
+        limit: usize,
+        /// The greatest number; the smallest is 1.
+        greatest: usize,
+    },
+    /// The table's rows have no order in which each has a place of its own: its key may be NULL, and it has no
+    /// rowid, or none that can be asked for because columns took its names. The read was not queued.
+    NoTotalOrder {
+        /// The table.
+        table: String,
+    },
+    /// A row that was found does not fit the type of the table's handle.
+    Decode(DecodeError),
     /// A value is larger than its limit, or a read larger than the queue of reads. It was not queued.
     TooLarge {
         /// Its size in bytes.
@@ -82,6 +125,12 @@ impl From<SqliteError> for ReadError {
             ffi::SQLITE_IOERR | ffi::SQLITE_CANTOPEN => Self::Io(error),
             _ => Self::Sql(error),
         }
+    }
+}
+
+impl From<DecodeError> for ReadError {
+    fn from(error: DecodeError) -> Self {
+        Self::Decode(error)
     }
 }
 
@@ -122,6 +171,23 @@ impl fmt::Display for ReadError {
                 write!(f, "the result is larger than {limit} bytes; read it in pages")
             }
             Self::InvalidValue(error) => write!(f, "the read was not queued: {error}"),
+            Self::UnknownColumn { table, column } => {
+                write!(f, "table {table} has no column {column}")
+            }
+            Self::WrongKey { table, expected, given } => {
+                write!(f, "the key of table {table} has {expected} columns, but {given} values were given")
+            }
+            Self::InvalidFilter { reason } => write!(f, "the filter cannot be used: {reason}"),
+            Self::InvalidCursor { reason } => {
+                write!(f, "the cursor cannot be used: {reason}; start at the first page again")
+            }
+            Self::InvalidLimit { limit, greatest } => {
+                write!(f, "a page cannot have {limit} rows, ask for 1 to {greatest}")
+            }
+            Self::NoTotalOrder { table } => {
+                write!(f, "table {table} cannot be read in pages; declare the columns of its key NOT NULL")
+            }
+            Self::Decode(error) => write!(f, "a row does not fit its type: {error}"),
             Self::TooLarge { size, limit } => {
                 write!(f, "{size} bytes are more than the limit of {limit} bytes, the read was not queued")
             }
@@ -153,6 +219,7 @@ impl std::error::Error for ReadError {
             Self::Sql(error) | Self::Corrupt(error) | Self::Io(error) => Some(error),
             Self::Closure(error) => Some(error.as_error()),
             Self::InvalidValue(error) => Some(error),
+            Self::Decode(error) => Some(error),
             Self::Stopped(failure) => Some(failure),
             _ => None,
         }

@@ -66,12 +66,26 @@ struct Write {
     deletes: bool,
     /// Takes the transaction with it.
     culprit: bool,
+    /// May be carried out together with its neighbours.
+    joins: bool,
+    /// How many transactions it takes, and how many it knows to be committed.
+    pieces: usize,
+    kept: usize,
+}
+
+/// Why a command failed.
+#[derive(Clone, Copy, Debug)]
+enum Failure {
+    /// Nothing of it is on the disk.
+    Undone,
+    /// So many of its pieces are.
+    Partly(usize),
 }
 
 impl Work for Write {
     /// How much of the log the result has seen.
     type Output = usize;
-    type Error = &'static str;
+    type Error = Failure;
     type Reason = &'static str;
 
     fn bytes(&self) -> usize {
@@ -87,15 +101,30 @@ impl Command for Write {
     fn level(&self) -> AckLevel {
         self.level
     }
+
+    fn keep_piece(&mut self) {
+        self.kept += 1;
+    }
+
+    fn set_back(&self, answer: Answer<Self>) -> Answer<Self> {
+        match answer {
+            Answer::Failed(_) | Answer::NotStarted(_) if self.kept > 0 => {
+                Answer::Failed(Failure::Partly(self.kept))
+            }
+            answer => answer,
+        }
+    }
 }
 
-/// What is on the disk: how often each command was committed, and the marks of the log.
+/// What is on the disk: how many pieces of each command were committed, and the marks of the log.
 #[derive(Default)]
 struct Disk {
     carried_out: Mutex<HashMap<u64, usize>>,
     committed: AtomicUsize,
     synced: AtomicUsize,
     failed: AtomicBool,
+    /// A piece was committed that was not the next one of its command.
+    out_of_turn: AtomicBool,
 }
 
 struct RoughStorage {
@@ -104,7 +133,8 @@ struct RoughStorage {
     /// Once in so many steps something goes wrong for good.
     fatal_in: u64,
     level: AckLevel,
-    records: Vec<u64>,
+    /// The commands that the transaction has carried out, and which piece of each.
+    records: Vec<(u64, usize)>,
     next_sequence: u64,
 }
 
@@ -142,42 +172,62 @@ impl Storage for RoughStorage {
             self.disk.failed.store(true, Ordering::SeqCst);
             resume_unwind(Box::new("rough"));
         }
-        if command.culprit {
+        let piece = command.kept;
+        if command.culprit && piece + 1 == command.pieces {
             self.records.clear();
-            return Applied::Lost("culprit");
+            return Applied::Lost(Failure::Undone);
         }
         if self.dice.one_in(20) {
-            return Applied::Failed("constraint");
+            return Applied::Failed(Failure::Undone);
         }
-        self.records.push(command.id);
+        self.records.push((command.id, piece));
+        if piece + 1 < command.pieces {
+            return Applied::Piece { deletes: command.deletes };
+        }
         let output = self.disk.committed.load(Ordering::SeqCst) + self.records.len();
         Applied::Done { output, deletes: command.deletes }
     }
 
-    fn joins(&self, _command: &Write) -> bool {
-        false
+    fn joins(&self, command: &Write) -> bool {
+        command.joins
     }
 
     fn apply_together(
         &mut self,
-        _commands: &mut [&mut Write],
-        _first_sequence: u64,
+        commands: &mut [&mut Write],
+        first_sequence: u64,
     ) -> Result<Vec<Joined<Write>>, TransactionLost> {
-        Err(TransactionLost)
+        let mut joined = Vec::new();
+        for (command, sequence) in commands.iter_mut().zip(first_sequence..) {
+            joined.push(match self.apply(command, sequence) {
+                Applied::Done { output, deletes } => Joined::Done { output, deletes },
+                Applied::Failed(error) => Joined::Failed(error),
+                Applied::Piece { .. } | Applied::Lost(_) => return Err(TransactionLost),
+            });
+        }
+        if self.dice.one_in(20) {
+            self.records.clear();
+            return Err(TransactionLost);
+        }
+        Ok(joined)
     }
 
-    fn commit(&mut self) -> Result<Committed, CommitError<&'static str, &'static str>> {
+    fn commit(&mut self) -> Result<Committed, CommitError<Failure, &'static str>> {
         if self.dice.one_in(40) {
             self.records.clear();
-            return Err(CommitError::NotApplied("full"));
+            return Err(CommitError::NotApplied(Failure::Undone));
         }
         if self.fails() {
             return Err(CommitError::Unknown("commit"));
         }
         let wrote = !self.records.is_empty();
         let mut carried_out = self.disk.carried_out.lock();
-        for id in self.records.drain(..) {
-            *carried_out.entry(id).or_default() += 1;
+        for (id, piece) in self.records.drain(..) {
+            let pieces = carried_out.entry(id).or_default();
+            if *pieces != piece {
+                self.disk.out_of_turn.store(true, Ordering::SeqCst);
+            }
+            *pieces += 1;
             self.disk.committed.fetch_add(1, Ordering::SeqCst);
         }
         drop(carried_out);
@@ -252,8 +302,12 @@ impl Round {
     fn send_all(&self, sender: u64, mut dice: Dice) {
         let mut waiting = Vec::new();
         for index in 0..COMMANDS_EACH {
+            let joins = dice.one_in(2);
             let write = Write {
                 id: sender * 1_000 + index,
+                joins,
+                pieces: if !joins && dice.one_in(4) { 2 + dice.below(3) as usize } else { 1 },
+                kept: 0,
                 level: if dice.one_in(2) { AckLevel::Durable } else { AckLevel::Committed },
                 bytes: dice.below(60) as usize,
                 deletes: dice.one_in(4),
@@ -291,7 +345,7 @@ impl Round {
             let carried_out = self.disk.carried_out.lock().get(&write.id).copied().unwrap_or(0);
             match answer {
                 Answer::Done(seen) => {
-                    assert_eq!(carried_out, 1, "{write:?} is done");
+                    assert_eq!(carried_out, write.pieces, "{write:?} is done");
                     assert!(
                         self.disk.committed.load(Ordering::SeqCst) >= seen,
                         "{write:?}: before its commit"
@@ -303,7 +357,10 @@ impl Round {
                         );
                     }
                 }
-                Answer::Failed(_) | Answer::NotStarted(_) => {
+                Answer::Failed(Failure::Partly(pieces)) => {
+                    assert_eq!(carried_out, pieces, "{write:?} is partly there");
+                }
+                Answer::Failed(Failure::Undone) | Answer::NotStarted(_) => {
                     assert_eq!(carried_out, 0, "{write:?} is denied")
                 }
                 Answer::Unknown(_) => {
@@ -375,9 +432,7 @@ fn run_round(seed: u64) {
         let depth = round.queue.depth();
         assert_eq!((depth.commands, depth.bytes, depth.waiting), (0, 0, 0));
     });
-    for (id, times) in disk.carried_out.lock().iter() {
-        assert_eq!(*times, 1, "command {id} was carried out {times} times");
-    }
+    assert!(!disk.out_of_turn.load(Ordering::SeqCst), "a piece was skipped or done twice");
 }
 
 /// Two threads share a queue as readers do, and panic with the work in their hands.
@@ -411,14 +466,22 @@ fn run_shared_round(seed: u64) {
                 scope.spawn(move || {
                     for id in 0..COMMANDS_EACH {
                         let bytes = dice.below(60) as usize;
-                        let write =
-                            Write { id, level: AckLevel::Committed, bytes, deletes: false, culprit: false };
+                        let write = Write {
+                            id,
+                            level: AckLevel::Committed,
+                            bytes,
+                            deletes: false,
+                            culprit: false,
+                            joins: false,
+                            pieces: 1,
+                            kept: 0,
+                        };
                         let Ok(entered) = queue.enter(write, None, Entrance::Wait) else { return };
                         match wait(|context| entered.ticket.poll_answer(context)) {
                             Answer::Done(answered) => assert_eq!(answered, bytes),
                             Answer::Unknown(reason) => assert_eq!(reason, Write::lost()),
                             Answer::NotStarted(refusal) => assert!(matches!(refusal, Refusal::Closed)),
-                            Answer::Failed(error) => panic!("nothing fails here: {error}"),
+                            Answer::Failed(error) => panic!("nothing fails here: {error:?}"),
                         }
                     }
                 })

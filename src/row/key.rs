@@ -100,7 +100,8 @@ mod tests {
         assert_eq!(key(("a",)), text);
         assert_eq!(key(&text[0]), text);
         assert_eq!(key(text.as_slice()), text);
-        assert_eq!(key(&text.to_vec()), text);
+        let many = text.to_vec();
+        assert_eq!(key(&many), text);
         assert_eq!(key([1_u8, 2]), [Value::Blob(vec![1, 2])]);
         assert_eq!(key(5_u64), [Value::Integer(5)]);
         let compound = (owned, 7_i64, &b"x"[..]);

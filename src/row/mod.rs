@@ -12,7 +12,10 @@ mod shape;
 mod value;
 
 pub(crate) use command::{BulkCommand, BulkWork, Guard, RowCommand, RowOp};
-pub(crate) use query::{Condition, Order, PageStart, RowQuery, RowQueryKind};
+pub(crate) use query::{
+    Condition, Order, OrderTerm, PageQuery, PageStart, RowPart, RowQuery, RowQueryKind, column_sql,
+    total_order,
+};
 pub(crate) use quote::quoted;
 pub(crate) use shape::{Affinity, ColumnShape, Revision, ShapeRequest, TableShape};
 

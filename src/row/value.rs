@@ -177,7 +177,7 @@ impl<T: Clone + Into<Self>> From<&T> for Value {
 /// | NaN | refused: SQLite would store NULL |
 /// | an integer beyond `i64` | refused |
 /// | +Infinity, -Infinity | stored as it is |
-/// | -0.0 | sent as it is. A column without a type (BLOB affinity) and a REAL one keep it; an INTEGER or NUMERIC column stores every whole real number as an integer, so that 0.0 is read |
+/// | -0.0 | sent as it is. A column without a type, or of type BLOB, keeps it. REAL, INTEGER and NUMERIC columns store whole numbers as integers, so that 0.0 is read |
 /// | `i64::MIN`, `i64::MAX` | stored as they are; a REAL column rounds integers beyond ±2⁵³ |
 /// | text with NUL, empty text | stored as it is |
 ///

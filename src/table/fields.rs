@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::de::{self, DeserializeOwned, Deserializer, Visitor};
 
+use crate::row::TableShape;
+
 /// The columns that a type asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fields {
@@ -24,6 +26,15 @@ pub(crate) fn fields_of<T: DeserializeOwned>() -> Fields {
         Err(Found(fields)) => fields,
         // It asked for nothing.
         Ok(_) => Fields::Any,
+    }
+}
+
+/// The names by which `T` knows these columns, which are those of its fields: it may spell them in another case
+/// than the schema.
+pub(crate) fn names_of<'a, T: DeserializeOwned>(shape: &'a TableShape, columns: &[usize]) -> Vec<&'a str> {
+    match fields_of::<T>() {
+        Fields::Named(fields) if fields.len() == columns.len() => fields.to_vec(),
+        _ => columns.iter().map(|column| shape.columns[*column].name.as_str()).collect(),
     }
 }
 

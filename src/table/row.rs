@@ -80,7 +80,7 @@ impl Row {
 
     /// A column's value; `None` if the row does not have the column.
     pub fn value(&self, column: &str) -> Option<&Value> {
-        self.place(column).map(|place| &self.columns[place].1)
+        self.iter().find(|(name, _)| name.eq_ignore_ascii_case(column)).map(|(_, value)| value)
     }
 
     /// A column's value as a type of the program, by the same rules as a field of a typed row.
@@ -112,8 +112,8 @@ impl Row {
     }
 
     fn put(&mut self, column: String, value: Value) {
-        match self.place(&column) {
-            Some(place) => self.columns[place].1 = value,
+        match self.columns.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case(&column)) {
+            Some((_, stands)) => *stands = value,
             None => self.columns.push((column, value)),
         }
     }
@@ -267,5 +267,61 @@ impl<'de> Visitor<'de> for ValueVisitor {
             bytes.push(byte);
         }
         Ok(Value::Blob(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_set_once_and_keep_their_order() {
+        let mut row = Row::new().with("b", 1).unwrap().with("a", "x").unwrap();
+        row.set("B", None::<i64>).unwrap();
+        row.extend([("c", 2.5), ("A", 0.5)]);
+        let expected = [("b", &Value::Null), ("a", &Value::Real(0.5)), ("c", &Value::Real(2.5))];
+        assert_eq!(row.iter().collect::<Vec<_>>(), expected);
+        assert_eq!((row.len(), row.is_empty()), (3, false));
+        assert_eq!((row.remove("C"), row.remove("c")), (Some(Value::Real(2.5)), None));
+        assert_eq!(row, [("b", Value::Null), ("a", 0.5.into())].into_iter().collect());
+        assert_eq!(row.into_iter().map(|(name, _)| name).collect::<Vec<_>>(), ["b", "a"]);
+    }
+
+    #[test]
+    fn a_refused_value_changes_nothing() {
+        let mut row = Row::new().with("a", 1).unwrap().with("b", 2).unwrap();
+        let before = row.clone();
+        for (column, position) in [("c", 3), ("A", 1)] {
+            let error = row.set(column, u64::MAX).unwrap_err();
+            assert_eq!((error.position, error.name.as_deref()), (position, Some(column)));
+        }
+        assert_eq!(row, before);
+    }
+
+    #[test]
+    fn gives_values_as_types_of_the_program() {
+        let row = Row::new().with("flag", true).unwrap().with("note", None::<String>).unwrap();
+        assert_eq!(row.get::<bool>("FLAG"), Ok(true));
+        assert_eq!(row.get::<Option<String>>("note"), Ok(None));
+        let error = row.get::<String>("note").unwrap_err();
+        assert_eq!((error.column(), error.found()), (Some("note"), Some("NULL")));
+        let error = row.get::<Option<String>>("nope").unwrap_err();
+        assert_eq!((error.column(), error.found()), (Some("nope"), None));
+    }
+
+    #[test]
+    fn travels_through_other_formats_and_shows_no_values() {
+        let row: Row = [("a", Value::Null), ("b", 1.into()), ("c", 1.5.into()), ("d", "secret".into())]
+            .into_iter()
+            .chain([("e", Value::Blob(vec![1, 255])), ("f", i64::MIN.into())])
+            .collect();
+        let json = serde_json::to_string(&row).unwrap();
+        assert_eq!(serde_json::from_str::<Row>(&json).unwrap(), row);
+        assert_eq!(serde_json::from_str::<Row>(r#"{"a": true}"#).unwrap().value("a"), Some(&1.into()));
+        for refused in [r#"{"a": 18446744073709551615}"#, r#"{"a": [256]}"#, r#"{"a": {}}"#, "[]"] {
+            assert!(serde_json::from_str::<Row>(refused).is_err(), "{refused}");
+        }
+        let shown = format!("{row:?}");
+        assert!(shown.contains("\"d\"") && !shown.contains("secret"), "{shown}");
     }
 }

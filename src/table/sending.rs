@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::encode::encode;
 use super::table::Table;
 use crate::error::{InvalidValue, WriteError};
-use crate::row::{IntoKey, IntoValue, RowCommand, RowOp, TableShape, Value};
+use crate::row::{Affinity, ColumnShape, IntoKey, IntoValue, RowCommand, RowOp, TableShape, Value};
 use crate::sync::Arc;
 
 /// Sorts the fields of rows to the columns of a table.
@@ -23,8 +23,17 @@ pub(super) struct SortedRow {
 #[derive(Debug)]
 pub(super) enum RowError {
     InvalidValue(InvalidValue),
-    UnknownColumn { table: String, column: String },
+    UnknownColumn {
+        table: String,
+        column: String,
+    },
+    /// Two fields of the row name one column.
+    NamedTwice {
+        table: String,
+    },
 }
+
+const NAMED_TWICE: &str = "two fields of the row name the same column";
 
 impl RowFields {
     pub(super) fn new(shape: Arc<TableShape>) -> Self {
@@ -52,10 +61,19 @@ fn sort_row<T: Serialize + ?Sized>(shape: &TableShape, row: &T) -> Result<Sorted
         if Some(column) == revision || shape.columns[column].is_generated {
             continue;
         }
+        // The database makes the rowid, or leaves the one that is there alone.
+        if Some(column) == shape.rowid_column && value.is_null() {
+            continue;
+        }
+        keeps(&shape.columns[column], &value).map_err(|reason| {
+            RowError::InvalidValue(InvalidValue { position: at + 1, name: Some(field.into_owned()), reason })
+        })?;
         match shape.key.iter().position(|part| *part == column) {
-            // The database makes the key.
-            Some(_) if shape.key_is_rowid && value.is_null() => {}
-            Some(part) => key[part] = Some(value),
+            Some(part) => {
+                if key[part].replace(value).is_some() {
+                    return Err(RowError::NamedTwice { table: shape.name.clone() });
+                }
+            }
             None => set.push((column, value)),
         }
     }
@@ -68,6 +86,9 @@ fn sort_row<T: Serialize + ?Sized>(shape: &TableShape, row: &T) -> Result<Sorted
         Vec::new()
     };
     set.sort_unstable_by_key(|(column, _)| *column);
+    if set.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+        return Err(RowError::NamedTwice { table: shape.name.clone() });
+    }
     Ok(SortedRow { key, set })
 }
 
@@ -111,9 +132,12 @@ impl<T> Table<T> {
     }
 
     pub(super) fn value(&self, column: usize, value: impl IntoValue) -> Result<Value, WriteError> {
-        value.into_value().map_err(|reason| {
-            let name = Some(self.shape.columns[column].name.clone());
-            WriteError::InvalidValue(InvalidValue { position: column + 1, name, reason: reason.to_string() })
+        let column_shape = &self.shape.columns[column];
+        let value = value.into_value().map_err(|reason| reason.to_string());
+        let kept = value.and_then(|value| keeps(column_shape, &value).map(|()| value));
+        kept.map_err(|reason| {
+            let name = Some(column_shape.name.clone());
+            WriteError::InvalidValue(InvalidValue { position: column + 1, name, reason })
         })
     }
 
@@ -127,6 +151,7 @@ impl From<RowError> for WriteError {
         match error {
             RowError::InvalidValue(error) => Self::InvalidValue(error),
             RowError::UnknownColumn { table, column } => Self::UnknownColumn { table, column },
+            RowError::NamedTwice { table } => Self::InvalidCommand { table, what: NAMED_TWICE },
         }
     }
 }
@@ -136,11 +161,41 @@ impl std::fmt::Display for RowError {
         match self {
             Self::InvalidValue(error) => error.fmt(f),
             Self::UnknownColumn { table, column } => write!(f, "the table {table} has no column {column}"),
+            Self::NamedTwice { table } => write!(f, "{NAMED_TWICE} (table {table})"),
         }
     }
 }
 
 impl std::error::Error for RowError {}
+
+/// Whether the column keeps a value, or one that means the same: SQLite converts what does not fit the declared type,
+/// and then another value would be read than was sent.
+fn keeps(column: &ColumnShape, value: &Value) -> Result<(), String> {
+    let declared = column.declared_type.to_ascii_uppercase();
+    match (column.affinity, value) {
+        (Affinity::Text, Value::Integer(_) | Value::Real(_)) => {
+            Err(format!("the column is declared {declared} and would turn the number into text; send text"))
+        }
+        (Affinity::Integer | Affinity::Real | Affinity::Numeric, Value::Text(text)) if is_number(text) => {
+            Err(format!(
+                "the column is declared {declared} and would turn the text into a number; send a number"
+            ))
+        }
+        // Beyond 2^53 not every integer is a floating-point number.
+        (Affinity::Real, Value::Integer(integer)) if integer.unsigned_abs() > 1 << f64::MANTISSA_DIGITS => {
+            Err(format!("the column is declared {declared} and would round so large an integer"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether SQLite takes the text for a number where a column prefers numbers.
+fn is_number(text: &str) -> bool {
+    let text = text.trim_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
+    // What else Rust takes for a number, "inf" and the like, has no digit or another letter.
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    plain && text.bytes().any(|byte| byte.is_ascii_digit()) && text.parse::<f64>().is_ok()
+}
 
 /// Puts a column among those to set; the last value given for a column counts.
 pub(super) fn put(set: &mut Vec<(usize, Value)>, column: usize, value: Value) {

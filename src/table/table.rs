@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use super::bulk::{BulkUpdate, BulkWrite};
 use super::change::{Delete, Update};
 use super::decode::decode;
+use super::fields::names_of;
 use super::sending::RowFields;
 use crate::contained::Contained;
 use crate::error::{ClosureError, WriteError};
@@ -245,8 +246,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Table<T> {
         let (shape, columns) = (Arc::clone(&self.shape), Arc::clone(&self.columns));
         let mut change = Contained::new(change);
         let changed = move |values: Vec<Value>| {
-            let names: Vec<&str> =
-                columns.iter().map(|column| shape.columns[*column].name.as_str()).collect();
+            let names = names_of::<T>(&shape, &columns);
             let mut row: T = decode(&names, values.clone())?;
             let returned = change.get_mut()(&mut row)?;
             let mut set = fields.of_row(&row)?.set;

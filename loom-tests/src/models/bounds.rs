@@ -1,7 +1,7 @@
 //! The bounds of the queue hold at every step, and whoever waits for room is served in turn.
 
 use crate::bench::{Bench, groups_of, join, over};
-use crate::command::Write;
+use crate::command::{Failure, Write};
 use crate::explore::{Exploration, explore};
 use crate::protocol::queue::Depth;
 use crate::protocol::work::Answer;
@@ -78,7 +78,7 @@ fn what_the_callers_see_admitted_fits() {
         let third = bench.send(Write::committed(3).of_bytes(6));
         let engine = bench.spawn(|bench| {
             if let Some(member) = bench.queue.take_one() {
-                member.responder.answer(Answer::Failed("served"));
+                member.responder.answer(Answer::Failed(Failure::Undone));
             }
         });
         assert!(!third.is_admitted(), "only the first is taken, and the second is as large");

@@ -7,5 +7,7 @@ mod durability;
 mod faults;
 mod one_answer;
 mod order;
+mod pieces;
 mod readers;
+mod runs;
 mod wake_ups;

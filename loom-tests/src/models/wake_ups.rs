@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::bench::{Bench, groups_of, join, over};
-use crate::command::{Receipt, Write};
+use crate::command::{Failure, Receipt, Write};
 use crate::explore::{Exploration, explore};
 use crate::model_storage::{Fault, Step, assert_struck};
 use crate::parker::{block_on, poll_elsewhere};
@@ -39,7 +39,7 @@ fn an_admission_wakes_the_waker_of_the_last_poll() {
             if let Some(waker) = responder.admit() {
                 waker.wake();
             }
-            responder.answer(Answer::Failed("by itself"));
+            responder.answer(Answer::Failed(Failure::Undone));
         });
         if poll_elsewhere(|context| ticket.poll_admitted(context)).is_pending() {
             block_on(|context| ticket.poll_admitted(context));
@@ -161,7 +161,7 @@ fn work_does_not_wait_while_an_engine_thread_sleeps() {
                             changed.wait(&mut count);
                         }
                         drop(count);
-                        member.responder.answer(Answer::Failed("served"));
+                        member.responder.answer(Answer::Failed(Failure::Undone));
                     }
                 })
             });

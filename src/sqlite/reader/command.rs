@@ -4,10 +4,11 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::time::Instant;
 
+use super::row_query::TableRows;
 use crate::error::{ClosureError, ReadError, TableError};
 use crate::handle::{Params, ResultRows};
 use crate::protocol::work::Work;
-use crate::row::{ShapeRequest, TableShape};
+use crate::row::{RowQuery, ShapeRequest, TableShape};
 use crate::sqlite::reason::Reason;
 use crate::sqlite::session::Db;
 
@@ -28,6 +29,8 @@ pub(crate) enum ReadTask {
     Closure(ReadClosure),
     /// One statement, whose rows are returned.
     Query { sql: Cow<'static, str>, params: Params },
+    /// A question about the rows of a table.
+    Rows(RowQuery),
     /// The shape of a table.
     Shape(ShapeRequest),
 }
@@ -38,6 +41,7 @@ impl ReadTask {
         match self {
             Self::Closure(_) | Self::Shape(_) => 0,
             Self::Query { params, .. } => params.largest_value(),
+            Self::Rows(query) => query.largest_value(),
         }
     }
 }
@@ -49,6 +53,8 @@ pub(crate) type ReadClosure = Box<dyn FnOnce(&Db<'_>) -> Result<Box<dyn Any + Se
 pub(crate) enum ReadOutput {
     Closure(Box<dyn Any + Send>),
     Rows(ResultRows),
+    TableRows(TableRows),
+    Count(u64),
     Shape(Result<TableShape, TableError>),
 }
 
@@ -59,6 +65,7 @@ impl ReadCommand {
             ReadTask::Shape(_) => 0,
             ReadTask::Query { sql: Cow::Borrowed(_), params } => params.bytes(),
             ReadTask::Query { sql: Cow::Owned(sql), params } => sql.len() + params.bytes(),
+            ReadTask::Rows(query) => query.heap_bytes(),
         };
         Self { task, deadline, sent: Instant::now(), bytes: OVERHEAD_BYTES + data }
     }

@@ -5,7 +5,10 @@ pub(crate) mod connect;
 #[allow(clippy::module_inception)]
 mod reader;
 mod roster;
+mod row_query;
+mod row_text;
 
 pub(crate) use command::{ReadCommand, ReadOutput, ReadTask};
 pub(crate) use reader::{ReadLimits, Reader};
 pub(crate) use roster::ReadRoster;
+pub(crate) use row_query::TableRows;

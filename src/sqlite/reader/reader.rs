@@ -9,6 +9,7 @@ use rusqlite::{Connection, ffi};
 use super::command::{ReadCommand, ReadOutput, ReadTask};
 use super::connect::open_reader;
 use super::roster::ReadSeat;
+use super::row_query::{RowAnswer, RowFailure, answer};
 use crate::board::Board;
 use crate::error::{ClosureError, OpenError, ReadError, SqliteError};
 use crate::protocol::foreign_code::guarded;
@@ -130,6 +131,14 @@ impl Reader {
                     .run_statement(&sql, &params, Some(self.limits.result_bytes))
                     .map(|outcome| ReadOutput::Rows(outcome.rows.unwrap_or_default()))
                     .map_err(|error| self.statement_error(error)),
+                ReadTask::Rows(query) => match answer(&Db::new(&session), query, self.limits.result_bytes) {
+                    Ok(RowAnswer::Rows(rows)) => Ok(ReadOutput::TableRows(rows)),
+                    Ok(RowAnswer::Count(rows)) => Ok(ReadOutput::Count(rows)),
+                    Err(RowFailure::Closure(error)) => Err(self.closure_error(error)),
+                    Err(RowFailure::TooLarge) => {
+                        Err(ReadError::ResultTooLarge { limit: self.limits.result_bytes })
+                    }
+                },
             }
         };
         let ended = self.desk.end.run();

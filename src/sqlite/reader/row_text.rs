@@ -1,0 +1,167 @@
+//! The SQL of questions about rows.
+
+use crate::row::{
+    Condition, OrderTerm, PageQuery, PageStart, RowPart, RowQuery, TableShape, Value, column_sql, quoted,
+};
+
+/// A statement and its parameters, in order.
+#[derive(Debug, PartialEq)]
+pub(super) struct RowStatement<'q> {
+    pub(super) sql: String,
+    pub(super) params: Vec<&'q Value>,
+}
+
+/// Finds one row by its key, whose values are the parameters.
+pub(super) fn by_key(query: &RowQuery) -> String {
+    let table = &*query.table;
+    let key: Vec<_> = table.key.iter().map(|column| format!("{} = ?", column_sql(table, *column))).collect();
+    format!("{} WHERE {}", select(query), key.join(" AND "))
+}
+
+/// Counts the rows that meet the condition.
+pub(super) fn count<'q>(table: &TableShape, condition: &'q Condition) -> RowStatement<'q> {
+    let sql = format!("SELECT count(*) FROM {}{}", quoted(&table.name), where_all(&condition.sql, ""));
+    RowStatement { sql, params: condition.params.iter().collect() }
+}
+
+/// Finds the rows of a page. One statement after the other gives them in order, until there are enough; one more
+/// parameter follows, how many rows are still wanted.
+///
+/// Each statement takes the rows that are the same as the start in the first terms and behind it in the next: one
+/// range of an index on the columns of the order, read from where it begins. One statement for all of them would
+/// read every row that is equal to the start in the first term, for each page: SQLite looks up an OR of ranges by
+/// what they share, and a row value (`(at, id) > (?, ?)`) without its INTEGER PRIMARY KEY. And neither finds NULL.
+pub(super) fn page<'q>(query: &RowQuery, page: &'q PageQuery) -> Vec<RowStatement<'q>> {
+    let table = &*query.table;
+    let terms = directed(table, page);
+    let ranges = match &page.start {
+        PageStart::Edge => vec![Range::default()],
+        PageStart::Behind(values) => ranges(&terms[..telling(table, page, values)], values),
+    };
+    let select = select(query);
+    let statement = |range: Range<'q>| {
+        let mut sql = select.clone() + &where_all(&page.condition.sql, &range.sql);
+        for (at, term) in terms[range.settled..].iter().enumerate() {
+            sql += if at == 0 { " ORDER BY " } else { ", " };
+            sql += &term.name;
+            sql += if term.descending { " DESC" } else { "" };
+        }
+        sql += " LIMIT ?";
+        RowStatement { sql, params: page.condition.params.iter().chain(range.params).collect() }
+    };
+    ranges.into_iter().map(statement).collect()
+}
+
+/// A term of the order in the page's own direction.
+struct Directed {
+    name: String,
+    descending: bool,
+    nullable: bool,
+}
+
+fn directed(table: &TableShape, page: &PageQuery) -> Vec<Directed> {
+    let direct = |term: &OrderTerm| Directed {
+        name: part_name(table, term.of),
+        descending: term.descending != page.backward,
+        nullable: term.nullable,
+    };
+    page.order.iter().map(direct).collect()
+}
+
+/// How many terms tell the start from every other row: a key without NULL does it without the rowid, which
+/// VACUUM may change.
+fn telling(table: &TableShape, page: &PageQuery, values: &[Value]) -> usize {
+    let is_null = |column: &usize| {
+        let at = page.order.iter().position(|term| term.of == RowPart::Column(*column));
+        at.and_then(|at| values.get(at)).is_none_or(Value::is_null)
+    };
+    let terms = page.order.len().min(values.len());
+    let by_rowid = page.order.last().is_some_and(|term| term.of == RowPart::Rowid);
+    let needs_rowid = table.key.is_empty() || table.key.iter().any(is_null);
+    if by_rowid && !needs_rowid { terms.min(page.order.len() - 1) } else { terms }
+}
+
+/// Rows that follow each other in the order.
+#[derive(Default)]
+struct Range<'q> {
+    sql: String,
+    params: Vec<&'q Value>,
+    /// In so many of the first terms all of them are equal.
+    settled: usize,
+}
+
+/// The rows behind the one with these values, nearest first.
+fn ranges<'q>(terms: &[Directed], values: &'q [Value]) -> Vec<Range<'q>> {
+    let mut ranges = Vec::new();
+    for at in (0..terms.len()).rev() {
+        let (term, value) = (&terms[at], &values[at]);
+        let mut same = Range { settled: at, ..Range::default() };
+        for (term, value) in terms.iter().zip(values).take(at) {
+            same.and_is(term, value);
+        }
+        let null_is_behind = term.descending && term.nullable && !value.is_null();
+        // Nothing comes after NULL where it comes last.
+        if !(term.descending && value.is_null()) {
+            let mut behind = Range { params: same.params.clone(), sql: same.sql.clone(), ..same };
+            behind.and_behind(term, value);
+            ranges.push(behind);
+        }
+        if null_is_behind {
+            same.and_is(term, &Value::Null);
+            same.settled += 1;
+            ranges.push(same);
+        }
+    }
+    ranges
+}
+
+impl<'q> Range<'q> {
+    fn and_is(&mut self, term: &Directed, value: &'q Value) {
+        match value {
+            Value::Null => self.and(&term.name, "IS NULL", None),
+            value => self.and(&term.name, "= ?", Some(value)),
+        }
+    }
+
+    fn and_behind(&mut self, term: &Directed, value: &'q Value) {
+        match value {
+            Value::Null => self.and(&term.name, "IS NOT NULL", None),
+            value => self.and(&term.name, if term.descending { "< ?" } else { "> ?" }, Some(value)),
+        }
+    }
+
+    /// The column stands on the left: its collation and its affinity decide how values compare.
+    fn and(&mut self, name: &str, test: &str, value: Option<&'q Value>) {
+        if !self.sql.is_empty() {
+            self.sql += " AND ";
+        }
+        self.sql += name;
+        self.sql += " ";
+        self.sql += test;
+        self.params.extend(value);
+    }
+}
+
+fn select(query: &RowQuery) -> String {
+    let mut parts: Vec<_> = query.selected().into_iter().map(|part| part_name(&query.table, part)).collect();
+    if parts.is_empty() {
+        parts.push("1".to_owned());
+    }
+    format!("SELECT {} FROM {}", parts.join(", "), quoted(&query.table.name))
+}
+
+fn where_all(condition: &str, range: &str) -> String {
+    match (condition, range) {
+        ("", "") => String::new(),
+        ("", range) => format!(" WHERE {range}"),
+        (condition, "") => format!(" WHERE ({condition})"),
+        (condition, range) => format!(" WHERE ({condition}) AND {range}"),
+    }
+}
+
+fn part_name(table: &TableShape, part: RowPart) -> String {
+    match part {
+        RowPart::Column(column) => column_sql(table, column),
+        RowPart::Rowid => format!("{}.{}", quoted(&table.name), table.rowid_name.unwrap_or("rowid")),
+    }
+}

@@ -1,0 +1,158 @@
+//! The reads of a table.
+
+use serde::de::DeserializeOwned;
+
+use super::decode::decode;
+use super::fields::names_of;
+use super::filter::Filter;
+use super::page::PageRequest;
+use super::stream::RowStream;
+use super::table::Table;
+use crate::error::ReadError;
+use crate::handle::Read;
+use crate::row::{Condition, IntoKey, RowQuery, RowQueryKind, Value};
+use crate::sqlite::reader::{ReadOutput, ReadTask, TableRows};
+use crate::sync::Arc;
+
+/// Reads. Each runs on one snapshot, which holds every write that was acknowledged before the read started. A read
+/// changes nothing. See [`Read`] for `.deadline()`, `.await` and `.wait()`.
+impl<T> Table<T> {
+    /// Whether there is a row with this key.
+    ///
+    /// # Errors
+    /// Those of [`get`](Self::get).
+    pub fn exists(&self, key: impl IntoKey) -> Read<bool> {
+        let query = self.read_key(key).map(|key| self.question(&[], RowQueryKind::Keys(vec![key])));
+        self.ask(query, |output| Ok(!rows_of(output).rows.is_empty()))
+    }
+
+    /// How many rows there are. SQLite counts them one by one, over the smallest index that it finds.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn count(&self) -> Read<u64> {
+        self.ask(Ok(self.question(&[], RowQueryKind::Count(Condition::default()))), count_of)
+    }
+
+    /// How many rows meet the filter.
+    ///
+    /// # Errors
+    /// [`ReadError::UnknownColumn`], [`ReadError::InvalidValue`] and [`ReadError::InvalidFilter`] say what is wrong
+    /// with the filter, before anything is queued.
+    pub fn count_where(&self, filter: Filter) -> Read<u64> {
+        let condition = filter.condition(&self.shape);
+        self.ask(condition.map(|condition| self.question(&[], RowQueryKind::Count(condition))), count_of)
+    }
+
+    fn question(&self, columns: &[usize], kind: RowQueryKind) -> RowQuery {
+        RowQuery { table: Arc::clone(&self.shape), columns: columns.into(), kind }
+    }
+
+    pub(super) fn ask<R>(
+        &self,
+        query: Result<RowQuery, ReadError>,
+        extract: fn(ReadOutput) -> Result<R, ReadError>,
+    ) -> Read<R> {
+        Read::new(self.store.clone(), query.map(ReadTask::Rows), extract)
+    }
+
+    fn read_key(&self, key: impl IntoKey) -> Result<Vec<Value>, ReadError> {
+        let key = key.into_key()?;
+        let (expected, given) = (self.shape.key.len(), key.len());
+        if expected != given {
+            return Err(ReadError::WrongKey { table: self.shape.name.clone(), expected, given });
+        }
+        Ok(key)
+    }
+}
+
+impl<T: DeserializeOwned> Table<T> {
+    /// The row with this key, or `None`.
+    ///
+    /// Values compare as the key's columns do: by their collation, and after the conversion that the declared type
+    /// makes. A key with NULL in it finds no row.
+    ///
+    /// ```
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Serialize, Deserialize, Debug, PartialEq)]
+    /// struct Note { id: i64, text: String }
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = walwright::Store::temporary().open().wait()?;
+    /// # store.execute("CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT NOT NULL)", ()).wait()?;
+    /// # store.execute("INSERT INTO note VALUES (1, 'one'), (2, 'two')", ()).wait()?;
+    /// let notes = store.table::<Note>("note").open().wait()?;
+    /// let two = notes.get(2).wait()?;
+    /// assert_eq!(two, Some(Note { id: 2, text: "two".to_owned() }));
+    /// assert_eq!(notes.get(3).wait()?, None);
+    /// assert_eq!(notes.get_many([2, 3, 1]).wait()?.len(), 2);
+    /// assert!(notes.exists(1).wait()?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ReadError::WrongKey`] for another number of values than the key has, [`ReadError::InvalidValue`] for one
+    /// that could not be stored, such as a NaN: both before anything is queued. [`ReadError::Decode`] for a row
+    /// that does not fit `T`.
+    pub fn get(&self, key: impl IntoKey) -> Read<Option<T>> {
+        let query = self.read_key(key).map(|key| self.rows_with(vec![key]));
+        self.ask(query, |output| Ok(decoded(rows_of(output))?.pop()))
+    }
+
+    /// The rows with these keys, all of one snapshot, in the order of the keys. A key that is not there is left
+    /// out; one that is given twice gives its row twice.
+    ///
+    /// There may be any number of keys: each is looked up by itself with one prepared statement, so that no limit
+    /// of SQLite is in the way. They all travel as one read, within the limits of
+    /// [`StoreBuilder::largest_result`](crate::StoreBuilder::largest_result) (64 MiB of rows by default) and of the
+    /// queue of reads (64 MiB of keys).
+    ///
+    /// # Errors
+    /// Those of [`get`](Self::get), and [`ReadError::ResultTooLarge`] or [`ReadError::TooLarge`] past these limits.
+    pub fn get_many<K: IntoKey>(&self, keys: impl IntoIterator<Item = K>) -> Read<Vec<T>> {
+        let keys: Result<Vec<_>, _> = keys.into_iter().map(|key| self.read_key(key)).collect();
+        self.ask(keys.map(|keys| self.rows_with(keys)), |output| decoded(rows_of(output)))
+    }
+
+    /// Starts a request for a page of rows: the first 100 in the order of the key, unless it is told otherwise.
+    /// See [`PageRequest`].
+    pub fn page(&self) -> PageRequest<T> {
+        PageRequest::new(self.clone())
+    }
+
+    /// All rows in the order of the key, read page by page. See [`RowStream`].
+    pub fn stream(&self) -> RowStream<T> {
+        self.page().stream()
+    }
+
+    fn rows_with(&self, keys: Vec<Vec<Value>>) -> RowQuery {
+        self.question(&self.columns, RowQueryKind::Keys(keys))
+    }
+}
+
+pub(super) fn rows_of(output: ReadOutput) -> TableRows {
+    match output {
+        ReadOutput::TableRows(rows) => rows,
+        _ => unreachable!("a question for rows is answered with rows"),
+    }
+}
+
+fn count_of(output: ReadOutput) -> Result<u64, ReadError> {
+    match output {
+        ReadOutput::Count(rows) => Ok(rows),
+        _ => unreachable!("a question for a count is answered with a count"),
+    }
+}
+
+/// The rows as the caller's type. What was asked for beyond its columns is dropped.
+pub(super) fn decoded<T: DeserializeOwned>(found: TableRows) -> Result<Vec<T>, ReadError> {
+    let RowQuery { table, columns, .. } = found.query;
+    let names = names_of::<T>(&table, &columns);
+    let decoded = found.rows.into_iter().map(|mut values| {
+        values.truncate(names.len());
+        Ok(decode(&names, values)?)
+    });
+    decoded.collect()
+}
