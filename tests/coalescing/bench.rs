@@ -74,6 +74,7 @@ impl Bench {
 
     /// Carries out a program in an empty database. An error says why its schema cannot be made.
     pub fn run(&self, program: &Program, manner: Manner) -> std::result::Result<Outcome, String> {
+        self.calls.store(0, Ordering::SeqCst);
         self.prepare(program).map_err(|error| error.to_string())?;
         let handles = self.open_handles(program);
         if program.is_warm {
@@ -82,7 +83,6 @@ impl Bench {
         // The connection remembers what the last program has inserted.
         let insert = "INSERT INTO l(rowid, a) VALUES (50, 'begin')";
         let _ = self.store.execute(insert, ()).ack(AckLevel::Committed).wait();
-        self.calls.store(0, Ordering::SeqCst);
         let before = self.store.stats().coalesced;
         let mut answers = match manner {
             Manner::InGroups => self.in_groups(&handles, &program.commands),
