@@ -119,6 +119,17 @@ impl From<RowCall> for Sent {
     }
 }
 
+impl RowCall {
+    pub fn new(handle: usize, op: Op, key: Vec<Value>) -> Self {
+        Self { handle, op, key: Some(key), set: Vec::new(), if_revision: None, only_if: None }
+    }
+
+    pub fn with(mut self, column: &str, value: impl Into<Value>) -> Self {
+        self.set.push((column.to_owned(), value.into()));
+        self
+    }
+}
+
 impl Command {
     /// The handles that it uses.
     pub fn handles(&self) -> Vec<usize> {

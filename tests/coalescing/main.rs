@@ -31,6 +31,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use comparison::{Comparison, Verdict};
+use draw::PROGRAMS_OF_SCHEMA;
 use program::Program;
 use walwright_test_support::{FaultVfs, watchdog};
 
@@ -53,7 +54,7 @@ struct Tally {
 #[test]
 fn random_programs_cannot_tell() {
     let number = |name| std::env::var(name).ok().map(|text: String| text.parse::<u64>().expect("a number"));
-    let first = number("WALWRIGHT_SEED").unwrap_or(1);
+    let first = number("WALWRIGHT_SEED").unwrap_or(0);
     let programs = number("WALWRIGHT_PROGRAMS").unwrap_or(PROGRAMS);
     let began = Instant::now();
     let next = Arc::new(AtomicU64::new(first));
@@ -91,30 +92,33 @@ fn work(next: &AtomicU64, end: u64) -> BTreeMap<&'static str, Tally> {
     let mut seen = BTreeMap::<&'static str, Tally>::new();
     let mut comparison = Comparison::new(vfs);
     loop {
-        let seed = next.fetch_add(1, Ordering::SeqCst);
-        if seed >= end {
+        // Those that share a schema go to the same thread.
+        let block = next.fetch_add(PROGRAMS_OF_SCHEMA, Ordering::SeqCst);
+        if block >= end {
             return seen;
         }
-        let program = Program::random(seed);
-        let hazards = program.hazards.clone();
-        let commands = program.commands.len() as u64;
-        let (back, verdict) = watchdog(LIMIT, move || {
-            let verdict = comparison.judge(&program);
-            if let Verdict::Different(difference) = verdict {
-                let (_, difference) = shrinking::shrunk(&comparison, program, difference);
-                // The other thread need not go on.
-                panic!("again: WALWRIGHT_SEED={seed} WALWRIGHT_PROGRAMS=1\n{difference}");
+        for seed in block..end.min(block + PROGRAMS_OF_SCHEMA) {
+            let program = Program::random(seed);
+            let hazards = program.hazards.clone();
+            let commands = program.commands.len() as u64;
+            let (back, verdict) = watchdog(LIMIT, move || {
+                let verdict = comparison.judge(&program);
+                if let Verdict::Different(difference) = verdict {
+                    let (_, difference) = shrinking::shrunk(&comparison, program, difference);
+                    // The other thread need not go on.
+                    panic!("again: WALWRIGHT_SEED={seed} WALWRIGHT_PROGRAMS=1\n{difference}");
+                }
+                (comparison, verdict)
+            });
+            comparison = back;
+            let tally = match verdict {
+                Verdict::Same { coalesced } => Tally { programs: 1, unfit: 0, commands, coalesced },
+                Verdict::Unfit(_) => Tally { programs: 1, unfit: 1, ..Tally::default() },
+                Verdict::Different(_) => unreachable!("that has panicked"),
+            };
+            for hazard in hazards.into_iter().chain(["all"]) {
+                seen.entry(hazard).or_default().add(tally);
             }
-            (comparison, verdict)
-        });
-        comparison = back;
-        let tally = match verdict {
-            Verdict::Same { coalesced } => Tally { programs: 1, unfit: 0, commands, coalesced },
-            Verdict::Unfit(_) => Tally { programs: 1, unfit: 1, ..Tally::default() },
-            Verdict::Different(_) => unreachable!("that has panicked"),
-        };
-        for hazard in hazards.into_iter().chain(["all"]) {
-            seen.entry(hazard).or_default().add(tally);
         }
     }
 }

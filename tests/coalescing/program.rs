@@ -11,6 +11,8 @@ pub struct Program {
     pub commands: Vec<Sent>,
     /// The writer has met its tables before the program begins. What it has not met it carries out by itself.
     pub is_warm: bool,
+    /// SQLite checks the file at its end.
+    pub is_checked: bool,
     /// It is carried out one command at a time as well.
     pub is_run_one_by_one: bool,
     /// What its schema was drawn for.
@@ -40,7 +42,7 @@ pub struct Column {
 }
 
 /// A handle of a table.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handle {
     pub table: String,
     /// The columns of its key.

@@ -24,9 +24,7 @@ pub struct Handles<'p> {
     pub store: &'p Store,
     pub handles: &'p [Handle],
     /// By the handles' numbers; those that could not be opened are not there.
-    pub tables: BTreeMap<usize, Table<Row>>,
-    /// What receipts are asked for.
-    pub columns: Vec<String>,
+    pub tables: &'p BTreeMap<usize, Table<Row>>,
 }
 
 /// A command that was sent, and its answer when that is asked for.
@@ -88,9 +86,8 @@ impl Handles<'_> {
             Deadline::Far => write.deadline(FAR),
             Deadline::Passed => write.deadline(NEAR),
         };
-        let columns = self.columns.clone();
-        let answer = move |result: Result<T, _>| match result {
-            Ok(success) => success.answer(&columns),
+        let answer = |result: Result<T, _>| match result {
+            Ok(success) => success.answer(),
             Err(error) => Answer::failed(&error),
         };
         match write.try_submit() {

@@ -9,8 +9,8 @@ use crate::answer::Sequences;
 pub type Found = (String, String);
 
 /// Everything in the database that a program can have left there: its schema, the rows of all tables with their
-/// types and rowids, and what SQLite thinks of the file.
-pub fn everything(connection: &Connection, sequences: &Sequences) -> Result<Vec<Found>> {
+/// types and rowids, and if asked what SQLite thinks of the file.
+pub fn everything(connection: &Connection, sequences: &Sequences, is_checked: bool) -> Result<Vec<Found>> {
     let mut found = vec![(
         "schema".to_owned(),
         rows(
@@ -31,7 +31,8 @@ pub fn everything(connection: &Connection, sequences: &Sequences) -> Result<Vec<
             found.push((table, rows));
         }
     }
-    for check in ["PRAGMA integrity_check", "PRAGMA foreign_key_check"] {
+    let checks = ["PRAGMA integrity_check", "PRAGMA foreign_key_check"];
+    for check in checks.into_iter().filter(|_| is_checked) {
         let result = rows(connection, check, sequences).unwrap_or_else(|error| error.to_string());
         found.push((check.to_owned(), result));
     }
@@ -58,7 +59,7 @@ fn line(row: &Row<'_>, columns: usize, sequences: &Sequences) -> Result<String> 
     let value = |column| {
         Ok(match row.get_ref(column)? {
             ValueRef::Null => "NULL".to_owned(),
-            ValueRef::Integer(integer) => sequences.show(integer),
+            ValueRef::Integer(integer) => sequences.show(integer, usize::MAX),
             ValueRef::Real(real) => format!("{real:?}"),
             ValueRef::Text(text) => format!("{:?}", String::from_utf8_lossy(text)),
             ValueRef::Blob(bytes) => format!("x{bytes:?}"),

@@ -9,17 +9,6 @@ use super::table::COLUMNS;
 use super::values::text;
 use crate::command::{Op, RowCall};
 
-impl RowCall {
-    fn new(handle: usize, op: Op, key: Vec<Value>) -> Self {
-        Self { handle, op, key: Some(key), set: Vec::new(), if_revision: None, only_if: None }
-    }
-
-    fn with(mut self, column: &str, value: impl Into<Value>) -> Self {
-        self.set.push((column.to_owned(), value.into()));
-        self
-    }
-}
-
 impl Draw {
     /// Any row command on `t`.
     pub(super) fn call(&mut self) -> RowCall {

@@ -47,9 +47,12 @@ enum KeyKind {
     Unique,
 }
 
+/// Programs that share a schema: making a new one costs more than all the rest.
+pub const PROGRAMS_OF_SCHEMA: u64 = 5;
+
 impl Program {
     pub fn random(seed: u64) -> Self {
-        let mut rng = Rng::new(seed);
+        let mut rng = Rng::new(seed / PROGRAMS_OF_SCHEMA);
         let hazards = Hazard::some(&mut rng);
         let mut draw = Draw {
             rng,
@@ -61,14 +64,16 @@ impl Program {
             program: Self::default(),
         };
         draw.program.hazards = draw.hazards.iter().map(|hazard| hazard.name()).collect();
-        draw.program.is_warm = !draw.rng.once_in(12);
-        draw.program.is_run_one_by_one = draw.rng.once_in(5);
         draw.key();
         draw.table();
         draw.other_tables();
         draw.indexes();
         draw.triggers();
         draw.handles();
+        draw.rng = Rng::new(!seed);
+        draw.program.is_warm = !draw.rng.once_in(20);
+        draw.program.is_run_one_by_one = draw.rng.once_in(10);
+        draw.program.is_checked = draw.rng.once_in(4);
         draw.rows();
         draw.commands();
         draw.program

@@ -34,7 +34,7 @@ impl Draw {
             ""
         };
         self.program.schema.others.extend([
-            "CREATE TABLE l(a, b, c)".to_owned(),
+            "CREATE TABLE l(first, second, third)".to_owned(),
             "CREATE TABLE p(id INTEGER PRIMARY KEY, n, rev INTEGER)".to_owned(),
             child,
             format!("CREATE TABLE o(id TEXT PRIMARY KEY, n{counted}, rev INTEGER)"),

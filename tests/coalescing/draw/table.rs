@@ -263,7 +263,8 @@ impl Draw {
             let literals = Literal::list(&values).replace("NaN", "NULL").replace("inf", "9e999");
             rows.push(format!("INSERT INTO t({}, rev) VALUES ({literals}, 1)", names.join(", ")));
         }
-        if self.chance(20) {
+        let has_children = self.has_any(&[Hazard::ForeignKeyOfOthers, Hazard::ForeignKeyOfUnique]);
+        if has_children && self.chance(30) {
             rows.push("INSERT INTO c(id, tid, tn, rev) SELECT 1, id, name, 1 FROM t LIMIT 1".to_owned());
         }
         let planted = if self.has_any(&[Hazard::RevisionPlanted, Hazard::RevisionDeclared]) { 70 } else { 4 };
