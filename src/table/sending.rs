@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::encode::encode;
 use super::table::Table;
-use crate::error::{InvalidValue, WriteError};
+use crate::error::{ClosureError, InvalidValue, WriteError};
 use crate::row::{Affinity, ColumnShape, IntoKey, IntoValue, RowCommand, RowOp, TableShape, Value};
 use crate::sync::Arc;
 
@@ -162,6 +162,16 @@ impl<T> Table<T> {
 
     pub(super) fn invalid(&self, what: &'static str) -> WriteError {
         WriteError::InvalidCommand { table: self.shape.name.clone(), what }
+    }
+}
+
+impl RowError {
+    /// As the error of a closure, in a type that callers can name if there is one.
+    pub(super) fn into_closure(self) -> ClosureError {
+        match self {
+            Self::InvalidValue(error) => error.into(),
+            other => other.into(),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::bulk::{BulkUpdate, BulkWrite};
 use super::change::{Delete, Update};
 use super::decode::decode;
 use super::fields::names_of;
-use super::sending::RowFields;
+use super::sending::{RowError, RowFields};
 use crate::contained::Contained;
 use crate::error::{ClosureError, WriteError};
 use crate::handle::{Store, Write};
@@ -247,13 +247,16 @@ impl<T: Serialize + DeserializeOwned + 'static> Table<T> {
         let mut change = Contained::new(change);
         let changed = move |values: Vec<Value>| {
             let names = names_of::<T>(&shape, &columns);
-            let mut row: T = decode(&names, values.clone())?;
+            let mut row: T = decode(&names, values)?;
+            // As the type shows it, which need not be the kind of value that the column holds. A row that cannot be
+            // written as it is has to be changed first.
+            let before = fields.of_row(&row).map(|row| row.set).unwrap_or_default();
             let returned = change.get_mut()(&mut row)?;
-            let mut set = fields.of_row(&row)?.set;
+            let mut set = fields.of_row(&row).map_err(RowError::into_closure)?.set;
             // What was not changed is not written.
             set.retain(|(column, value)| {
-                let before = columns.iter().position(|one| one == column).map(|at| &values[at]);
-                before != Some(value) && !shape.key.contains(column)
+                let was = before.binary_search_by_key(column, |(column, _)| *column).map(|at| &before[at].1);
+                !was.is_ok_and(|was| is_same(was, value)) && !shape.key.contains(column)
             });
             Ok((set, Box::new(Contained::new(returned)) as Box<dyn Any + Send>))
         };
@@ -283,6 +286,14 @@ pub struct Modified<R> {
     pub value: R,
     /// The command's receipt. It counts no row if the closure changed nothing.
     pub receipt: RowReceipt,
+}
+
+/// Equal, and alike in the sign of a zero.
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Real(one), Value::Real(other)) => one.to_bits() == other.to_bits(),
+        _ => one == other,
+    }
 }
 
 fn row_receipt(output: WriteOutput) -> Result<RowReceipt, WriteError> {

@@ -158,7 +158,7 @@ impl Piece<'_, '_> {
         values: &[&Value],
     ) -> Result<Option<Vec<Value>>, RowFailure> {
         let shape = self.desk.shape();
-        let parts = if shape.rowid_name.is_some() { 1 } else { shape.key.len() };
+        let parts = if shape.rowid_name.is_some() { 1 } else { shape.walk_columns().len() };
         let query = self.desk.statement(self.session, form, std::iter::once(column))?;
         let mut found = None;
         self.session.run_for_rows(&query.statement, query.facts, values.iter().copied(), |row| {
