@@ -74,11 +74,11 @@ impl SessionStore for Baseline {
     async fn forward(&self, session: Session, relay: impl Future<Output = Result<()>> + Send) -> Result<()> {
         let (id, sandbox_id) = (session.id.clone(), session.sandbox_id.clone());
         self.main.run(|db| insert(db, session)).await?;
-        let admitted = self.find(&id).await.and_then(|found| found.check(&sandbox_id));
-        let relayed = match admitted {
-            Ok(()) => relay.await,
-            refused => refused,
+        let relayed = async {
+            self.find(&id).await?.check(&sandbox_id)?;
+            relay.await
         };
+        let relayed = relayed.await;
         self.revoke(&id).await?;
         relayed
     }

@@ -56,19 +56,13 @@ impl Stage<'_> {
         let vfs = FaultVfs::unique("forward-gateway");
         vfs.set_sync_delay(scene.sync_delay);
         let path = self.folder.new_database();
+        let walwright = |pairs| WalwrightStore::open(&path, vfs.name(), pairs);
         match scene.store {
             StoreName::Baseline => {
-                let store = Baseline::open(&path, vfs.name()).await?;
-                self.play_on(store, scene, &path, vfs).await
+                self.play_on(Baseline::open(&path, vfs.name()).await?, scene, &path, vfs).await
             }
-            StoreName::Walwright => {
-                let store = WalwrightStore::open(&path, vfs.name(), Pairs::OneByOne).await?;
-                self.play_on(store, scene, &path, vfs).await
-            }
-            StoreName::Pipelined => {
-                let store = WalwrightStore::open(&path, vfs.name(), Pairs::Pipelined).await?;
-                self.play_on(store, scene, &path, vfs).await
-            }
+            StoreName::Walwright => self.play_on(walwright(Pairs::OneByOne).await?, scene, &path, vfs).await,
+            StoreName::Pipelined => self.play_on(walwright(Pairs::Pipelined).await?, scene, &path, vfs).await,
         }
     }
 

@@ -46,11 +46,11 @@ impl WalwrightStore {
         relay: impl Future<Output = Result<()>> + Send,
     ) -> Result<()> {
         let inserted = self.sessions.insert(session).await?;
-        let admitted = self.find(session).await.and_then(|found| found.check(&session.sandbox_id));
-        let relayed = match admitted {
-            Ok(()) => relay.await,
-            refused => refused,
+        let relayed = async {
+            self.find(session).await?.check(&session.sandbox_id)?;
+            relay.await
         };
+        let relayed = relayed.await;
         self.revocation(session).if_revision(inserted.revision).await?;
         relayed
     }
@@ -66,12 +66,11 @@ impl WalwrightStore {
         let inserted = self.sessions.insert(session).submit().await?;
         let revoked = self.revocation(session).if_revision(FIRST_VERSION).submit().await?;
         inserted.await?;
-        let admitted =
-            self.find(session).await.and_then(|found| found.check_for_its_revoker(&session.sandbox_id));
-        let relayed = match admitted {
-            Ok(()) => relay.await,
-            refused => refused,
+        let relayed = async {
+            self.find(session).await?.check_for_its_revoker(&session.sandbox_id)?;
+            relay.await
         };
+        let relayed = relayed.await;
         revoked.await?;
         relayed
     }
