@@ -60,6 +60,7 @@ impl Table {
             columns,
             key: vec![0],
             key_is_rowid: false,
+            rowid_column: None,
             rowid_name: Some("rowid"),
             is_strict: false,
             revision: Some(Revision { column: 6, kind: RevisionKind::Counter }),

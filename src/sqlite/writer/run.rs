@@ -124,6 +124,13 @@ impl<'r> Run<'r> {
         let (command, sequence) = (self.commands[at], self.first_sequence + at as u64);
         let result =
             self.isolated(&command.table, |run, desk| rows::carry_out(desk, run.session, command, sequence))?;
+        if let Err(WriteError::DiskFull(_)) = &result
+            && !self.plan.chains.is_empty()
+        {
+            // A chain writes the last of its images at the place of the first: one after the other there may be
+            // room enough for this one.
+            return None;
+        }
         let deletes = self.session.take_deletes();
         self.answers[at] = Some(match result {
             Ok(effect) => joined(effect, sequence, deletes),

@@ -14,7 +14,7 @@ use programs::{Program, Random};
 
 /// How many programs an ordinary run of the tests tries, and where the first begins. `WALWRIGHT_PROGRAMS` and
 /// `WALWRIGHT_SEED` ask for more and for others.
-const PROGRAMS: u64 = 600;
+const PROGRAMS: u64 = 400;
 
 /// A table as one handle knows it.
 #[derive(Clone)]
@@ -148,7 +148,6 @@ fn nobody_can_tell_a_plan_from_one_after_the_other() {
         let sent = || commands.iter().map(|(command, _)| programs::describe(command)).collect::<Vec<_>>();
         assert_eq!(found, expected, "seed {seed}\n{}\n{:#?}", program.schema, sent());
     }
-    println!("{saved} statements saved in {tried} of {programs} programs");
     assert!(tried > programs / 2, "only {tried} of {programs} schemas could be made");
     assert!(saved as u64 > tried / 4, "only {saved} statements were saved in {tried} programs");
 }

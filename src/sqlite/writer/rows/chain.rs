@@ -25,9 +25,8 @@ pub(in crate::sqlite::writer) fn carry_out_chain(
     first_sequence: u64,
 ) -> Result<Option<ChainAnswers>, RowFailure> {
     let before = session.connection().total_changes();
-    let sequence_of = |member: &ChainMember| first_sequence + member.command as u64;
-    let last_change = chain.members.iter().rfind(|member| member.role == MemberRole::Change);
-    let Some(last_change) = last_change else { return Ok(None) };
+    let sequence_of = |command: usize| first_sequence + command as u64;
+    let Some(last_change) = chain.last_change() else { return Ok(None) };
     let mut row = Row { desk, session, sequence: sequence_of(last_change) };
     let done = match chain.kind {
         ChainKind::Insert => row.insert(false, &head.key, &chain.set, chain.changes),
@@ -49,7 +48,11 @@ pub(in crate::sqlite::writer) fn carry_out_chain(
             let changed = |member: &&ChainMember| {
                 member.role == MemberRole::Change && member.changes_before + 1 == changes
             };
-            chain.members.iter().find(changed).and_then(|member| i64::try_from(sequence_of(member)).ok())
+            chain
+                .members
+                .iter()
+                .find(changed)
+                .and_then(|member| i64::try_from(sequence_of(member.command)).ok())
         }
     };
     let answers = chain.members.iter().map(|member| match member.role {

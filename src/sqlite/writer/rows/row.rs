@@ -72,9 +72,11 @@ impl Row<'_, '_> {
             return Ok(RowEffect::default());
         }
         let rowid = shape.rowid_name.map(|_| connection.last_insert_rowid());
-        if key.is_empty() && shape.key_is_rowid {
+        let is_given =
+            |column| shape.key.contains(&column) && !key.is_empty() || columns(set).any(|one| one == column);
+        if let Some(column) = shape.rowid_column.filter(|column| !is_given(*column)) {
             let made = rowid.map_or(Value::Null, Value::Integer);
-            filled.push((name(&shape, shape.key[0]), made));
+            filled.push((name(&shape, column), made));
         }
         let revision = match (shape.revision, rowid) {
             // A trigger may have changed it since.
