@@ -94,7 +94,7 @@ impl<T> BulkWrite<T> {
         let Self { table, work, is_atomic } = self;
         let call = work.map(|work| {
             let command = BulkCommand { table: table.shape.clone(), work, is_atomic };
-            WriteTask::Bulk(BulkCall::new(command))
+            WriteTask::Bulk(Box::new(BulkCall::new(command)))
         });
         table.store.write_task(call, |output| {
             let receipt = output.receipt;

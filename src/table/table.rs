@@ -259,7 +259,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Table<T> {
         };
         let task = self.key(key).map(|key| {
             let (table, columns) = (Arc::clone(&self.shape), Arc::clone(&self.columns));
-            WriteTask::Modify(ModifyCall { table, key, columns, change: Box::new(changed) })
+            WriteTask::Modify(Box::new(ModifyCall { table, key, columns, change: Box::new(changed) }))
         });
         self.store.write_task(task, |WriteOutput { receipt, value }| match value {
             WriteValue::Modified(effect, value) => match value.downcast::<Contained<R>>() {
