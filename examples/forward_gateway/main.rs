@@ -36,7 +36,7 @@
 //! does not pay for what any first statement pays.
 //!
 //! *The delete.* A sandbox with 542 sessions is deleted while four readers list, a thousand times a second
-//! each, the eight sessions of another sandbox. A read that errs or lists too few has failed. When the
+//! each, the eight sessions of another sandbox. A read that errs or lists another number has failed. When the
 //! delete is answered, another connection counts at once how many of its rows are still there. Its
 //! wall time runs until they are gone, be it before the answer or after.
 //!

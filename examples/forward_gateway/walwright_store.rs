@@ -123,3 +123,37 @@ impl SessionStore for WalwrightStore {
         Ok(self.store.close().await?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use walwright_test_support::FaultVfs;
+
+    #[tokio::test]
+    async fn a_session_is_durable_before_the_relay_and_revoked_after_it() {
+        for (pairs, relays) in [(Pairs::OneByOne, true), (Pairs::Pipelined, true), (Pairs::Pipelined, false)]
+        {
+            let folder = tempfile::tempdir().expect("a folder");
+            let vfs = FaultVfs::unique("forward-gateway");
+            let path = folder.path().join("gateway.db");
+            let store = WalwrightStore::open(&path, vfs.name(), pairs).await.expect("open");
+            let session = Session::new("box");
+            let id = session.id.clone();
+
+            let syncs_before = vfs.total_counts().syncs;
+            let relay = async {
+                assert!(vfs.total_counts().syncs > syncs_before);
+                assert!(store.sessions.exists(&id).await?);
+                if relays { Ok(()) } else { Err("the client hung up".into()) }
+            };
+            assert_eq!(store.forward(session, relay).await.is_ok(), relays);
+
+            let left = store.sessions.get(&id).await.expect("read").expect("the record");
+            assert!(left.revoked);
+            assert_eq!(left.resource_version, FIRST_VERSION + 1);
+            let writes = store.writes().expect("Walwright counts");
+            assert_eq!(writes.commands, 2);
+            store.close().await.expect("close");
+        }
+    }
+}
