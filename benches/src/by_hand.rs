@@ -4,8 +4,9 @@
 //! settings are those that a store settles on.
 
 use crate::Result;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
-use std::path::Path;
+use rusqlite::{Connection, OpenFlags, Statement, TransactionBehavior, params};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use walwright_bench_workload::{INSERT, REVOKE, SCHEMA, Session};
 
 /// The page cache of a store's connections, in KiB; negative is how SQLite tells it from a number of pages.
@@ -46,22 +47,18 @@ impl ByHand {
         Ok(Self { connection })
     }
 
-    /// Writes some rows in one transaction, durably.
+    /// Writes some rows in one transaction, durably. One insert commits by itself.
     pub fn write(&mut self, work: Work, rows: &[Session]) -> Result<()> {
+        if let (Work::Insert, [row]) = (work, rows) {
+            let mut insert = self.connection.prepare_cached(INSERT)?;
+            return Ok(insert_with(&mut insert, row)?);
+        }
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         {
             let mut insert = transaction.prepare_cached(INSERT)?;
             let mut revoke = transaction.prepare_cached(REVOKE)?;
             for row in rows {
-                insert.execute(params![
-                    row.id,
-                    row.sandbox_id,
-                    row.token,
-                    row.created_at_ms,
-                    row.expires_at_ms,
-                    row.revoked,
-                    row.resource_version
-                ])?;
+                insert_with(&mut insert, row)?;
                 if work == Work::Pair {
                     revoke.execute([&row.id])?;
                 }
@@ -70,4 +67,35 @@ impl ByHand {
         transaction.commit()?;
         Ok(())
     }
+
+    /// How long a checkpoint takes of a log that has reached the soft limit, with rows from `number` on.
+    pub fn time_checkpoint(&mut self, number: u64) -> Result<Duration> {
+        const ROWS: u64 = 64;
+        const SOFT_LIMIT: u64 = 4 << 20;
+        self.connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+        let database = self.connection.path().ok_or("a database in memory has no log")?;
+        let log = PathBuf::from(format!("{database}-wal"));
+        let mut first = number;
+        while log.metadata()?.len() < SOFT_LIMIT {
+            let rows: Vec<_> = (first..first + ROWS).map(Session::new).collect();
+            self.write(Work::Insert, &rows)?;
+            first += ROWS;
+        }
+        let began = Instant::now();
+        self.connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()))?;
+        Ok(began.elapsed())
+    }
+}
+
+fn insert_with(insert: &mut Statement<'_>, row: &Session) -> rusqlite::Result<()> {
+    insert.execute(params![
+        row.id,
+        row.sandbox_id,
+        row.token,
+        row.created_at_ms,
+        row.expires_at_ms,
+        row.revoked,
+        row.resource_version
+    ])?;
+    Ok(())
 }

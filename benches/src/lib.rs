@@ -1,9 +1,11 @@
 //! What the benchmarks of this package share.
 
+pub mod baseline;
 pub mod by_hand;
+pub mod engine;
+pub mod machine;
+pub mod options;
 pub mod place;
+pub mod report;
 
-/// Whatever went wrong, to be shown to a person.
-pub type AnyError = Box<dyn std::error::Error + Send + Sync>;
-/// The result of everything here that can fail.
-pub type Result<T> = std::result::Result<T, AnyError>;
+pub use walwright_bench_workload::{AnyError, Result};
