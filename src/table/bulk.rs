@@ -55,7 +55,7 @@ use crate::sqlite::writer::{BulkCall, WriteTask};
 /// # Limits
 ///
 /// Rows and keys travel as one command, which must fit into the queue
-/// ([`StoreBuilder::queue_bytes`](crate::StoreBuilder::queue_bytes)); send longer lists in several.
+/// ([`StoreBuilder::write_queue`](crate::StoreBuilder::write_queue)); send longer lists in several.
 #[must_use = "bulk work does nothing until it is awaited, waited for or submitted"]
 pub struct BulkWrite<T> {
     table: Table<T>,

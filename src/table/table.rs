@@ -151,7 +151,8 @@ impl<T> Table<T> {
 }
 
 impl<T: Serialize> Table<T> {
-    /// Inserts a row. The engine writes its revision, whatever the row's own field holds.
+    /// Inserts a row. The engine writes its revision, whatever the row's own field holds; a field that is only
+    /// read can have serde's `skip_serializing`.
     ///
     /// A field that is left out (serde's `skip_serializing_if`) is filled in by the database: the receipt tells
     /// with what. So is an INTEGER PRIMARY KEY that is `None`.
