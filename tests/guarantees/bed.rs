@@ -10,7 +10,9 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use walwright::rusqlite::types::FromSql;
-use walwright::{AckLevel, Applied, Migration, Receipt, Store, StoreBuilder, Write, WriteError};
+use walwright::{
+    AckLevel, Applied, BulkReceipt, Migration, Receipt, RowReceipt, Store, StoreBuilder, Write, WriteError,
+};
 use walwright_test_support::vfs::{DatabaseCreation, FileKind, Image};
 use walwright_test_support::{FaultVfs, Gate, Scratch, watchdog};
 
@@ -116,7 +118,7 @@ impl Bed {
         &self,
         store: &Store,
         writes: impl IntoIterator<Item = W>,
-    ) -> Vec<(Result<Receipt, WriteError>, Image)> {
+    ) -> Vec<(Result<Told, WriteError>, Image)> {
         let gate = hold_writer(store);
         let mut waiting: Vec<Waiting> =
             writes.into_iter().map(|write| Waiting::new((write.into().0)(), self.vfs)).collect();
@@ -128,7 +130,7 @@ impl Bed {
     }
 
     /// The same for one write.
-    pub fn answer(&self, store: &Store, write: impl Into<AnyWrite>) -> (Result<Receipt, WriteError>, Image) {
+    pub fn answer(&self, store: &Store, write: impl Into<AnyWrite>) -> (Result<Told, WriteError>, Image) {
         self.answers(store, [write]).remove(0)
     }
 
@@ -141,29 +143,59 @@ impl Bed {
     }
 }
 
-type Answering = Pin<Box<dyn Future<Output = Result<Receipt, WriteError>>>>;
+/// What every successful write tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    pub sequence: u64,
+    pub rows_changed: u64,
+}
 
-/// A write of any kind, of whose result only the receipt matters.
-pub struct AnyWrite(Box<dyn FnOnce() -> Answering>);
+/// A success of some kind of write.
+pub trait Success: 'static {
+    fn told(&self) -> Told;
+}
 
-impl From<Write<Receipt>> for AnyWrite {
-    fn from(write: Write<Receipt>) -> Self {
-        Self(Box::new(|| Box::pin(write.try_submit().expect("there is room"))))
+impl Success for Receipt {
+    fn told(&self) -> Told {
+        Told { sequence: self.sequence, rows_changed: self.rows_changed }
     }
 }
 
-impl<T: 'static> From<Write<Applied<T>>> for AnyWrite {
-    fn from(write: Write<Applied<T>>) -> Self {
+impl<T: 'static> Success for Applied<T> {
+    fn told(&self) -> Told {
+        self.receipt.told()
+    }
+}
+
+impl Success for RowReceipt {
+    fn told(&self) -> Told {
+        Told { sequence: self.sequence, rows_changed: self.rows_changed }
+    }
+}
+
+impl Success for BulkReceipt {
+    fn told(&self) -> Told {
+        Told { sequence: self.sequence, rows_changed: self.rows_changed }
+    }
+}
+
+type Answering = Pin<Box<dyn Future<Output = Result<Told, WriteError>>>>;
+
+/// A write of any kind, of whose result only what all have in common matters.
+pub struct AnyWrite(Box<dyn FnOnce() -> Answering>);
+
+impl<S: Success> From<Write<S>> for AnyWrite {
+    fn from(write: Write<S>) -> Self {
         Self(Box::new(|| {
             let pending = write.try_submit().expect("there is room");
-            Box::pin(async { pending.await.map(|applied| applied.receipt) })
+            Box::pin(async { pending.await.map(|success| success.told()) })
         }))
     }
 }
 
 impl AnyWrite {
     /// Sends it and waits.
-    pub fn wait(self) -> Result<Receipt, WriteError> {
+    pub fn wait(self) -> Result<Told, WriteError> {
         let mut answering = (self.0)();
         let unpark = Waker::from(Arc::new(Unpark(thread::current())));
         loop {
@@ -209,14 +241,14 @@ impl Waiting {
         Self { answering, waker: Waker::from(camera.clone()), camera }
     }
 
-    fn poll(&mut self) -> Option<Result<Receipt, WriteError>> {
+    fn poll(&mut self) -> Option<Result<Told, WriteError>> {
         match self.answering.as_mut().poll(&mut Context::from_waker(&self.waker)) {
             Poll::Ready(answer) => Some(answer),
             Poll::Pending => None,
         }
     }
 
-    fn wait(mut self) -> (Result<Receipt, WriteError>, Image) {
+    fn wait(mut self) -> (Result<Told, WriteError>, Image) {
         loop {
             // The answer is there a moment before its picture: wait for the picture first.
             if self.camera.image.lock().unwrap().is_some()
