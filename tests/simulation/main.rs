@@ -11,6 +11,8 @@
 //! `WALWRIGHT_PROGRAMS=20000 cargo test --release --test simulation`.
 
 mod client;
+mod crowd;
+mod item;
 mod judge;
 mod model;
 mod program;
