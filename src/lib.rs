@@ -40,6 +40,8 @@
 //! | to | see |
 //! |---|---|
 //! | open a file | [`Store::builder`], [`StoreBuilder`], [`Migration`]; in tests [`Store::temporary`] |
+//! | change and read rows of a table | [`Store::table`], [`Table`], [`Row`] |
+//! | list rows page by page, filtered | [`Table::page`], [`Table::stream`], [`Cursor`], [`Filter`] |
 //! | run one statement that writes | [`Store::execute`], [`Store::execute_returning`] |
 //! | do several things, all or none | [`Store::write`] with a closure on a [`Tx`], [`Store::batch`] |
 //! | read | [`Store::read`] with a closure on a [`Db`], [`Store::query`] |
@@ -83,19 +85,16 @@
 pub use rusqlite;
 
 mod board;
-#[allow(dead_code, unused_imports, reason = "the parts that use it are on their way")]
 mod coalescing;
 mod contained;
 mod error;
 mod handle;
 mod migration;
 mod protocol;
-#[allow(dead_code, unused_imports, reason = "the parts that use it are on their way")]
 mod row;
 mod settings;
 mod sqlite;
 mod sync;
-#[allow(dead_code, unused_imports, reason = "the parts that use it are on their way")]
 mod table;
 
 pub use error::{

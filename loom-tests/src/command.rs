@@ -27,6 +27,8 @@ pub(crate) struct Write {
     pub(crate) bytes: usize,
     /// May be carried out together with its neighbours.
     pub(crate) joins: bool,
+    /// Is answered after everything that was admitted before it.
+    pub(crate) waits: bool,
     /// How many transactions it takes.
     pub(crate) pieces: u8,
     /// How many of them it knows to be committed.
@@ -36,7 +38,7 @@ pub(crate) struct Write {
 impl Write {
     /// A command of one byte and one piece that stands for itself.
     pub(crate) fn new(id: u8, deed: Deed, level: AckLevel) -> Self {
-        Self { id, deed, level, bytes: 1, joins: false, pieces: 1, kept: 0 }
+        Self { id, deed, level, bytes: 1, joins: false, waits: false, pieces: 1, kept: 0 }
     }
 
     /// An insert that is answered once committed.
@@ -57,6 +59,11 @@ impl Write {
     /// The same command, carried out together with its neighbours.
     pub(crate) fn joining(self) -> Self {
         Self { joins: true, ..self }
+    }
+
+    /// The same command, answered after everything that was admitted before it.
+    pub(crate) fn waiting(self) -> Self {
+        Self { waits: true, ..self }
     }
 
     /// The same command as bulk work.
@@ -127,6 +134,10 @@ impl Work for Write {
 impl Command for Write {
     fn level(&self) -> AckLevel {
         self.level
+    }
+
+    fn waits_for_unfinished(&self) -> bool {
+        self.waits
     }
 
     fn keep_piece(&mut self) {

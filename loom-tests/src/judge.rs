@@ -152,10 +152,10 @@ impl Judge {
             assert!(ticket.try_answer().is_none(), "{write:?} was answered twice");
             self.expect_pieces(write, *outcome, committed);
         }
-        // Bulk work is answered under the sequence of its last piece, after others that came later.
+        // Bulk work, and what waits for it, is answered under the sequence of its end, after others that came later.
         let sequences: Vec<u64> = told
             .iter()
-            .filter(|told| told.write.pieces == 1)
+            .filter(|told| told.write.pieces == 1 && !told.write.waits)
             .filter_map(
                 |told| if let Outcome::Done(receipt) = told.outcome { Some(receipt.sequence) } else { None },
             )

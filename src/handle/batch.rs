@@ -81,6 +81,7 @@ impl Batch {
     /// # Ok(())
     /// # }
     /// ```
+    #[expect(clippy::should_implement_trait, reason = "a batch is not a number")]
     pub fn add(mut self, command: impl RowRequest) -> Self {
         self.items = self.items.and_then(|mut items| {
             items.push(BatchItem::Row(command.into_request().0?));

@@ -216,6 +216,7 @@ pub struct Pending<T> {
 }
 
 /// A write between the caller and the queue.
+#[expect(clippy::large_enum_variant, reason = "an allocation for every write would cost more than the room")]
 enum Sending<T> {
     Unsent(Write<T>),
     Sent(InLine),

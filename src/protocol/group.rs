@@ -210,7 +210,7 @@ impl<S: Storage> GroupRun<S> {
         let culprit = done_before.len();
         self.started[culprit].is_final = true;
         let came_out_the_same =
-            |(before, other): (&bool, &Started<_>)| *before == other.is_done() && !other.is_piece();
+            |(before, other): (&bool, &Started<_>)| *before == other.is_done() && !other.is_unfinished();
         if done_before.iter().zip(&self.started).all(came_out_the_same) {
             return Ok(());
         }
@@ -253,7 +253,7 @@ impl<S: Storage> GroupRun<S> {
 
     /// What the started commands were, once each has its verdict.
     fn report(&self, level: AckLevel, began: Instant, applied: Instant) -> GroupReport {
-        let ended = || self.started.iter().filter(|one| !one.is_piece());
+        let ended = || self.started.iter().filter(|one| !one.is_unfinished());
         GroupReport {
             commands: ended().count(),
             failed: ended().filter(|one| !one.is_done()).count(),
@@ -305,10 +305,27 @@ impl<S: Storage> GroupRun<S> {
 
     /// Applies one command. If it takes the transaction with it, the caller voids what else was done in it.
     fn apply(&mut self, storage: &mut S, index: usize) -> Ending {
+        if self.must_wait(index) {
+            self.started[index].postpone();
+            return Ending::Settled;
+        }
         let sequence = self.sequencer.next();
         let started = &mut self.started[index];
         let applied = storage.apply(&mut started.member.work, sequence);
         if started.judge(applied) { Ending::Lost } else { Ending::Settled }
+    }
+
+    /// Whether a command has to wait for bulk work from before it. A resumed one has waited: it is the first of
+    /// all that are unfinished.
+    fn must_wait(&self, index: usize) -> bool {
+        let (before, one) = (&self.started[..index], &self.started[index]);
+        let has_earlier = || {
+            !self.unfinished.is_empty()
+                || before.iter().any(Started::is_unfinished)
+                // It stands last here, but came first.
+                || self.started.iter().any(|other| other.is_resumed)
+        };
+        one.member.work.waits_for_unfinished() && !one.is_resumed && has_earlier()
     }
 
     /// Commits what `indices` did, and syncs if one of them may only be answered then.
@@ -355,7 +372,7 @@ impl<S: Storage> GroupRun<S> {
     /// Answers every command that has ended, in order, and keeps the others for the next groups.
     fn answer(&mut self, queue: &CommandQueue<S::Command>) {
         for started in self.started.drain(..) {
-            if started.is_piece() {
+            if started.is_unfinished() {
                 self.unfinished.keep(started, queue);
             } else {
                 started.answer(queue);

@@ -23,6 +23,12 @@ pub(crate) trait Command: Work {
     /// When the caller wants to be answered.
     fn level(&self) -> AckLevel;
 
+    /// Whether its answer tells of everything that was admitted before it: then it is not carried out while bulk
+    /// work from before it is unfinished. What comes behind it does not wait for it.
+    fn waits_for_unfinished(&self) -> bool {
+        false
+    }
+
     /// The piece that the last apply did is committed: the next apply goes on behind it.
     ///
     /// Nothing else moves a command on. An apply whose transaction was lost never was, and the next one does

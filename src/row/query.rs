@@ -31,6 +31,14 @@ pub(crate) struct Condition {
     pub(crate) params: Vec<Value>,
 }
 
+impl Condition {
+    /// Adds SQL and the parameters in it behind what is there.
+    pub(crate) fn add(&mut self, sql: &str, params: &[Value]) {
+        self.sql += sql;
+        self.params.extend_from_slice(params);
+    }
+}
+
 /// A part of the rows, in order.
 #[derive(Clone, PartialEq)]
 pub(crate) struct PageQuery {
@@ -181,6 +189,7 @@ mod tests {
             columns: columns.iter().map(column).collect(),
             key: key.to_vec(),
             key_is_rowid: false,
+            rowid_column: None,
             rowid_name: Some("rowid"),
             is_strict: false,
             revision: None,

@@ -55,6 +55,8 @@ pub(crate) struct TableShape {
     pub(crate) key: Vec<usize>,
     /// The key is one INTEGER PRIMARY KEY column, which is the rowid itself: without a value SQLite makes one.
     pub(crate) key_is_rowid: bool,
+    /// The INTEGER PRIMARY KEY column, also if it is not the key by which commands name rows.
+    pub(crate) rowid_column: Option<usize>,
     /// The name by which the rowid can be asked for; `None` for WITHOUT ROWID tables, and where columns
     /// took all of its names.
     pub(crate) rowid_name: Option<&'static str>,

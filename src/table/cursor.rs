@@ -24,9 +24,10 @@ const TAIL: usize = 8;
 /// table, order or key it is [`ReadError::InvalidCursor`].
 ///
 /// `Display`, `FromStr`, `Serialize` and `Deserialize` are of one text of letters, digits, `-` and `_`, fit for a
-/// URL. Take it for opaque. **It is not secret and not signed**: whoever has it can read the values in it, and can
-/// make others; a checksum only finds damage. A made-up cursor can start a page at any place of the same order, and
-/// nothing else: what may be seen is the filter's matter.
+/// URL, and a third longer than the values: order by short columns. Take it for opaque. **It is not secret and not
+/// signed**: whoever has it can read the values in it, and can make others; a checksum only finds damage. A made-up
+/// cursor can start a page at any place of the same order, and nothing else: what may be seen is the filter's
+/// matter.
 ///
 /// ```
 /// use walwright::{Cursor, ReadError};

@@ -17,6 +17,7 @@ fn shape(name: &str, columns: &[&str]) -> TableShape {
         columns: columns.iter().map(column).collect(),
         key: vec![0],
         key_is_rowid: false,
+        rowid_column: None,
         rowid_name: Some("rowid"),
         is_strict: false,
         revision: None,
@@ -111,12 +112,10 @@ fn made_up_bytes_are_refused_or_are_values() {
         for byte in 0..=255 {
             let mut bytes = whole.clone();
             bytes[at] = byte;
-            if let Ok(made_up) = sign(&bytes) {
-                assert!(
-                    made_up.values(&table, &order).is_ok_and(|values| values.len() == 7)
-                        || at < HEAD
-                        || byte < 5
-                );
+            if let Ok(made_up) = sign(&bytes)
+                && let Ok(values) = made_up.values(&table, &order)
+            {
+                assert_eq!(values.len(), order.len());
             }
         }
     }

@@ -24,11 +24,6 @@ mod stream;
 mod table;
 mod text;
 
-pub(crate) use decode::decode;
-pub(crate) use encode::{Encoded, encode};
-pub(crate) use fields::{Fields, fields_of};
-pub(crate) use text::{TextCondition, contains, contains_exactly, starts_with, starts_with_exactly};
-
 pub use bulk::{BulkUpdate, BulkWrite};
 pub use change::{Delete, Requested, RowRequest, Update};
 pub use cursor::Cursor;

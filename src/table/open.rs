@@ -143,7 +143,7 @@ fn columns_of<T: DeserializeOwned>(shape: &TableShape) -> Result<Arc<[usize]>, T
         let is_made = column.is_generated
             || column.default.is_some()
             || is_revision
-            || shape.key_is_rowid && shape.key.contains(place);
+            || shape.rowid_column == Some(*place);
         column.not_null && !is_made
     };
     let missing = (0..shape.columns.len()).find(|place| is_required(place) && !columns.contains(place));

@@ -6,6 +6,9 @@ use rusqlite::types::{ToSqlOutput, Value as SqliteValue, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
 use serde::{Deserialize, Serialize};
 
+use super::decode::decode;
+use super::encode::encode;
+use super::text::{TextCondition, contains, contains_exactly, starts_with, starts_with_exactly};
 use super::*;
 use crate::row::{Value, quoted};
 

@@ -61,12 +61,14 @@ fn sort_row<T: Serialize + ?Sized>(shape: &TableShape, row: &T) -> Result<Sorted
         if Some(column) == revision || shape.columns[column].is_generated {
             continue;
         }
+        // The database makes the rowid, or leaves the one that is there alone.
+        if Some(column) == shape.rowid_column && value.is_null() {
+            continue;
+        }
         keeps(&shape.columns[column], &value).map_err(|reason| {
             RowError::InvalidValue(InvalidValue { position: at + 1, name: Some(field.into_owned()), reason })
         })?;
         match shape.key.iter().position(|part| *part == column) {
-            // The database makes the key.
-            Some(_) if shape.key_is_rowid && value.is_null() => {}
             Some(part) => {
                 if key[part].replace(value).is_some() {
                     return Err(RowError::NamedTwice { table: shape.name.clone() });

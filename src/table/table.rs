@@ -246,8 +246,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Table<T> {
         let (shape, columns) = (Arc::clone(&self.shape), Arc::clone(&self.columns));
         let mut change = Contained::new(change);
         let changed = move |values: Vec<Value>| {
-            let names: Vec<&str> =
-                columns.iter().map(|column| shape.columns[*column].name.as_str()).collect();
+            let names = names_of::<T>(&shape, &columns);
             let mut row: T = decode(&names, values.clone())?;
             let returned = change.get_mut()(&mut row)?;
             let mut set = fields.of_row(&row)?.set;

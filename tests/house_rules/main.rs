@@ -63,6 +63,23 @@ fn concurrency_primitives_come_from_one_module() {
 }
 
 #[test]
+fn tables_know_nothing_of_rusqlite() {
+    hold(
+        rules::tables_know_nothing_of_sqlites_interface,
+        &[
+            ("src/table/read.rs", "use rusqlite::Row;"),
+            ("src/row/value.rs", "fn f(value: rusqlite::types::Value) {}"),
+            ("src/coalescing/plan.rs", "ffi::sqlite3_step(raw);"),
+        ],
+        &[
+            ("src/sqlite/row_value.rs", "use rusqlite::ToSql;"),
+            ("src/table/read.rs", "// rusqlite"),
+            ("src/table/read.rs", "#[cfg(test)]\nmod tests { use rusqlite::Connection; }"),
+        ],
+    );
+}
+
+#[test]
 fn threads_start_in_one_place() {
     hold(
         rules::threads_start_in_one_place,

@@ -60,6 +60,14 @@ pub fn protocol_is_alone(source: &Source) -> Findings {
     })
 }
 
+/// Tables, what travels for them and the plan of coalescing could stand in front of another storage.
+pub fn tables_know_nothing_of_sqlites_interface(source: &Source) -> Findings {
+    if !["src/table/", "src/row/", "src/coalescing/"].iter().any(|folder| source.path.starts_with(folder)) {
+        return Findings::new();
+    }
+    find(source, &source.shipped, |line| ["rusqlite", "ffi"].into_iter().find(|name| names(line, name)))
+}
+
 /// Everything that orders threads comes from `crate::sync`, which has a back end for the model checker.
 pub fn primitives_come_from_sync(source: &Source) -> Findings {
     if source.path == "src/sync.rs" {

@@ -136,37 +136,41 @@ fn close_carries_bulk_work_out_to_its_end() {
 }
 
 /// The store is given up at any moment of the bulk work: it is told how much is there, if anything is, and what
-/// was told stays true. That much is durable, if the command must be or deletes.
+/// was told stays true. That much is durable, if the command must be or deletes. No piece is begun any more.
 #[test]
 fn giving_the_store_up_ends_bulk_work_between_two_pieces() {
     let mut exploration = Exploration::new("giving_the_store_up_ends_bulk_work_between_two_pieces");
-    for (end, refusal) in [("abandon", Outcome::Closed), ("stop", Outcome::Stopped)] {
+    for (end, refusal, id) in [("abandon", Outcome::Closed, 1), ("stop", Outcome::Stopped, 11)] {
         for (deed, level) in [(Deed::Insert, Durable), (Deed::Delete, Committed)] {
             exploration.case(&format!("{end}, {deed:?}"), move || {
                 let bench = Bench::new(2);
-                let bulk = bench.send(Write::new(1, deed, level).in_pieces(3));
-                let second = bench.send(Write::committed(2).in_pieces(2));
+                let bulk = bench.send(Write::new(id, deed, level).in_pieces(3));
+                let second = bench.send(Write::committed(id + 1).in_pieces(2));
                 let writer = bench.spawn_writer(groups_of(2), &[]);
                 match end {
                     "abandon" => bench.queue.abandon(),
                     _ => bench.queue.stop("stopped from outside"),
                 }
+                let committed = bench.disk.marks().committed;
                 for sent in [bulk, second] {
                     let outcome = sent.wait();
                     let is_partly = matches!(outcome, Outcome::Partly(_));
                     assert!(outcome.is_done() || is_partly || outcome == refusal, "{outcome:?}");
                 }
                 assert_eq!(join(writer), Ok(()));
+                let later = bench.disk.records(bench.disk.marks().committed).split_off(committed);
+                let pieces = later.iter().filter(|record| record.written.is_some_and(|one| one.id == id));
+                assert!(pieces.count() <= 1, "only the group in progress is carried out: {later:?}");
                 assert_empty(&bench);
                 bench.judge.adjourn();
             });
         }
-        assert_heard(1, refusal);
+        for (id, outcome) in
+            [(id, refusal), (id, Outcome::Partly(1)), (id, Outcome::Partly(2)), (id + 1, Outcome::Partly(1))]
+        {
+            assert_heard(id, outcome);
+        }
     }
-    for pieces in [1, 2] {
-        assert_heard(1, Outcome::Partly(pieces));
-    }
-    assert_heard(2, Outcome::Partly(1));
     exploration.finish();
 }
 
@@ -317,6 +321,40 @@ fn a_writer_that_dies_amid_bulk_work_leaves_no_caller_without_an_answer() {
     }
     assert_struck(&faults);
     assert_heard(1, Outcome::Unknown);
+    exploration.finish();
+}
+
+/// A command whose answer tells of all before it waits for bulk work, and small ones pass both. Whatever becomes
+/// of the transactions, its answer comes after that of the bulk work.
+#[test]
+fn a_command_that_waits_for_all_before_it_does_not_pass_bulk_work() {
+    let mut exploration = Exploration::new("a_command_that_waits_for_all_before_it_does_not_pass_bulk_work");
+    let bulk = |deed| Write::new(1, deed, Committed).in_pieces(3);
+    let lost = vec![(Step::ApplyTogether, 0, Fault::Lost)];
+    for (case, bulk, commands, script) in [
+        ("one group", bulk(Deed::Insert), 3, vec![]),
+        ("groups of one", bulk(Deed::Insert), 1, vec![]),
+        ("the last piece loses the transaction", bulk(Deed::Lose), 2, vec![]),
+        ("COMMIT of the first piece", bulk(Deed::Insert), 3, vec![(Step::Commit, 0, Fault::NotApplied)]),
+        ("COMMIT of the second piece", bulk(Deed::Insert), 1, vec![(Step::Commit, 1, Fault::NotApplied)]),
+        ("a lost run", bulk(Deed::Insert), 4, lost),
+    ] {
+        exploration.case(case, move || {
+            let bench = Bench::new(5);
+            let bulk = bench.send(bulk);
+            let flush = bench.send(Write::new(2, Deed::DeleteNothing, Durable).waiting());
+            let small = [3, 4].map(|id| bench.send(Write::committed(id).joining()));
+            let writer = bench.spawn_writer(groups_of(commands), &script);
+            assert!(flush.wait().is_done());
+            bulk.expect_answered("it came before one that waits for all before it");
+            for small in small {
+                assert!(small.expect_answered("it need not wait").is_done());
+            }
+            assert_empty(&bench);
+            bench.close(writer);
+        });
+    }
+    assert_struck(&[(Step::ApplyTogether, Fault::Lost), (Step::Commit, Fault::NotApplied)]);
     exploration.finish();
 }
 

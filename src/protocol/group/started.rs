@@ -25,6 +25,8 @@ pub(super) enum Verdict<W: Work> {
     Piece {
         deletes: bool,
     },
+    /// Nothing is done: it waits for others that are unfinished.
+    Postponed,
     Failed(W::Error),
     /// Its transaction could not be begun.
     Refused(W::Reason),
@@ -54,13 +56,19 @@ impl<W: Command> Started<W> {
         matches!(self.verdict, Some(Verdict::Done { .. }))
     }
 
-    pub(super) fn is_piece(&self) -> bool {
-        matches!(self.verdict, Some(Verdict::Piece { .. }))
+    /// Whether it goes on in a later group.
+    pub(super) fn is_unfinished(&self) -> bool {
+        matches!(self.verdict, Some(Verdict::Piece { .. } | Verdict::Postponed))
     }
 
     /// Whether the transaction of its verdict may only be told of once it is durable.
     pub(super) fn deletes(&self) -> bool {
         matches!(self.verdict, Some(Verdict::Done { deletes: true, .. } | Verdict::Piece { deletes: true }))
+    }
+
+    /// Leaves it to a later group.
+    pub(super) fn postpone(&mut self) {
+        self.verdict = Some(Verdict::Postponed);
     }
 
     /// Notes what apply said. Gives whether the command took the transaction with it.
@@ -79,7 +87,7 @@ impl<W: Command> Started<W> {
     /// The transaction of its verdict is committed.
     pub(super) fn committed(&mut self) {
         self.is_final = true;
-        if self.is_piece() {
+        if let Some(Verdict::Piece { .. }) = self.verdict {
             self.member.work.keep_piece();
         }
     }
@@ -98,8 +106,8 @@ impl<W: Command> Started<W> {
             Some(Verdict::Failed(error)) => Answer::Failed(error),
             Some(Verdict::Refused(reason)) => Answer::NotStarted(Refusal::Begin(reason)),
             // Not reached: every command without a verdict was carried out alone, which gives it one, and
-            // one of which a piece is done is not answered.
-            Some(Verdict::Piece { .. }) | None => Answer::Unknown(W::lost()),
+            // one that is unfinished is not answered.
+            Some(Verdict::Piece { .. } | Verdict::Postponed) | None => Answer::Unknown(W::lost()),
         };
         self.give(queue, answer);
     }

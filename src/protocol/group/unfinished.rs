@@ -11,7 +11,8 @@ use crate::protocol::level::AckLevel;
 use crate::protocol::queue::{CommandQueue, Member};
 use crate::protocol::work::Command;
 
-/// The commands of which a piece is committed and the rest is not, first come first served.
+/// The commands of which a piece is committed and the rest is not, and those that wait for them: first come
+/// first served.
 pub(super) struct Unfinished<W: Command> {
     members: VecDeque<Member<W>>,
 }
@@ -21,6 +22,10 @@ impl<W: Command> Unfinished<W> {
         Self { members: VecDeque::new() }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
     /// The level of the one that goes on next.
     pub(super) fn level(&self) -> Option<AckLevel> {
         self.members.front().map(|member| member.work.level())
@@ -28,7 +33,7 @@ impl<W: Command> Unfinished<W> {
 
     /// Takes the one that goes on next, unless nothing may go on.
     pub(super) fn resume(&mut self, queue: &CommandQueue<W>) -> Option<Started<W>> {
-        if self.members.is_empty() || queue.given_up().is_some() {
+        if self.is_empty() || queue.given_up().is_some() {
             return None;
         }
         self.take_front()

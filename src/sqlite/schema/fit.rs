@@ -11,7 +11,7 @@ pub(crate) fn still_fits(old: &TableShape, new: &TableShape) -> bool {
         && old.columns == kept
         && added.iter().all(needs_no_value)
         && old.key == new.key
-        && old.key_is_rowid == new.key_is_rowid
+        && old.rowid_column == new.rowid_column
         // A new column can take the name by which commands ask for the rowid.
         && old.rowid_name == new.rowid_name
         && old.is_strict == new.is_strict

@@ -28,6 +28,7 @@ pub(crate) fn read_shape(
     let mut shape = TableShape {
         key: Vec::new(),
         key_is_rowid: false,
+        rowid_column: None,
         rowid_name: if table.is_without_rowid { None } else { rowid_name(&columns) },
         is_strict: table.is_strict,
         revision: None,
@@ -41,9 +42,9 @@ pub(crate) fn read_shape(
     if shape.key.is_empty() {
         return Err(ShapeError::NoKey { table: shape.name });
     }
-    shape.key_is_rowid = !table.is_without_rowid
-        && shape.key == primary_key
-        && is_rowid_alias(&shape.columns, &primary_key, &indexes);
+    let has_alias = !table.is_without_rowid && is_rowid_alias(&shape.columns, &primary_key, &indexes);
+    shape.rowid_column = primary_key.first().copied().filter(|_| has_alias);
+    shape.key_is_rowid = has_alias && shape.key == primary_key;
     check_key(connection, &shape, &indexes)?;
     shape.revision = revision.map(|named| find_revision(&shape, &primary_key, named)).transpose()?;
     Ok(shape)

@@ -223,4 +223,8 @@ impl Command for WriteCommand {
             _ => answer,
         }
     }
+
+    fn waits_for_unfinished(&self) -> bool {
+        matches!(self.task, WriteTask::Flush)
+    }
 }

@@ -124,6 +124,13 @@ impl<'r> Run<'r> {
         let (command, sequence) = (self.commands[at], self.first_sequence + at as u64);
         let result =
             self.isolated(&command.table, |run, desk| rows::carry_out(desk, run.session, command, sequence))?;
+        if let Err(WriteError::DiskFull(_)) = &result
+            && !self.plan.chains.is_empty()
+        {
+            // A chain writes the last of its images at the place of the first: one after the other there may be
+            // room enough for this one.
+            return None;
+        }
         let deletes = self.session.take_deletes();
         self.answers[at] = Some(match result {
             Ok(effect) => joined(effect, sequence, deletes),
@@ -138,7 +145,7 @@ impl<'r> Run<'r> {
         let head = self.commands[self.plan.chains[chain].members[0].command];
         let result = self.isolated(&head.table, |run, desk| {
             let chain = &run.plan.chains[chain];
-            Ok(rows::carry_out_chain(desk, run.session, chain, head, run.first_sequence))
+            rows::carry_out_chain(desk, run.session, chain, head, run.first_sequence)
         })?;
         let deletes = self.session.take_deletes();
         let Ok(Some(answers)) = result else { return Some(false) };
@@ -182,11 +189,4 @@ impl<'r> Run<'r> {
 
 fn joined(effect: RowEffect, sequence: u64, deletes: bool) -> Joined<WriteCommand> {
     Joined::Done { output: Done::row(effect).output(sequence), deletes }
-}
-
-// until the planner comes
-impl Plan {
-    fn of(rows: &[(&RowCommand, &TableFacts)], _first: u64) -> Plan {
-        Plan { places: rows.iter().map(|_| Place::Alone).collect(), chains: Vec::new() }
-    }
 }

@@ -61,11 +61,14 @@ pub(super) struct Isolation<'i> {
     pub(super) session: &'i Session<'i>,
     transaction: &'i Transaction,
     is_set: Cell<bool>,
+    /// Rows that the connection had changed when the command began.
+    changes_before: u64,
 }
 
 impl<'i> Isolation<'i> {
     pub(super) fn new(session: &'i Session<'i>, transaction: &'i Transaction) -> Self {
-        Self { session, transaction, is_set: Cell::new(false) }
+        let changes_before = transaction.connection.total_changes();
+        Self { session, transaction, is_set: Cell::new(false), changes_before }
     }
 
     /// Sets the savepoint, once.
@@ -93,7 +96,14 @@ impl<'i> Isolation<'i> {
     /// Ends the command: after a failure nothing of it is left. The transaction may be gone afterwards.
     pub(super) fn settle<T>(self, mut result: Result<T, WriteError>) -> Result<T, WriteError> {
         let transaction = self.transaction;
-        if !self.is_set.get() || transaction.connection.is_autocommit() {
+        if transaction.connection.is_autocommit() {
+            return result;
+        }
+        if !self.is_set.get() {
+            // A statement by itself leaves nothing behind, but of two the second may fail.
+            if result.is_err() && transaction.connection.total_changes() != self.changes_before {
+                self.give_up_transaction();
+            }
             return result;
         }
         if result.is_ok() && has_open_foreign_keys(&transaction.connection) {
@@ -104,12 +114,17 @@ impl<'i> Isolation<'i> {
             Err(_) => transaction.rollback_to.run().and_then(|_| transaction.release.run()),
         });
         if let Err(error) = ended {
-            // Without its savepoint the command can only be undone together with the whole group.
-            let _ = self.session.as_engine(|| transaction.rollback.run());
-            transaction.stuck.set(!transaction.connection.is_autocommit());
+            self.give_up_transaction();
             result = result.and(Err(error.into()));
         }
         result
+    }
+
+    /// Without its savepoint the command can only be undone together with the whole group.
+    fn give_up_transaction(&self) {
+        let transaction = self.transaction;
+        let _ = self.session.as_engine(|| transaction.rollback.run());
+        transaction.stuck.set(!transaction.connection.is_autocommit());
     }
 }
 

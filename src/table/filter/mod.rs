@@ -240,13 +240,6 @@ impl Test {
     }
 }
 
-impl Condition {
-    fn add(&mut self, sql: &str, params: &[Value]) {
-        self.sql += sql;
-        self.params.extend_from_slice(params);
-    }
-}
-
 fn join(nodes: &[Node], word: &str, table: &TableShape, to: &mut Condition) -> Result<(), ReadError> {
     to.sql += "(";
     for (at, node) in nodes.iter().enumerate() {

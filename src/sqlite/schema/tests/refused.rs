@@ -19,7 +19,7 @@ fn what_is_not_there_is_no_table() {
     let connection = database("CREATE TABLE t (id INTEGER PRIMARY KEY); CREATE INDEX i ON t (id)");
     for name in ["absent", "i", "", "t\0x", "main.t", "\"t\""] {
         let error = read_shape(&connection, name, None, None).unwrap_err();
-        assert!(matches!(&error, ShapeError::NoSuchTable { table } if table == name), "{name:?}: {error}");
+        assert!(matches!(&error, ShapeError::NoSuchTable { table } if table == name), "{name:?}: {error:?}");
     }
 }
 
@@ -45,7 +45,7 @@ fn what_is_no_ordinary_table_is_refused_by_its_kind() {
         ("Walwright_Sequence", NoTable::Engines),
     ] {
         let error = read_shape(&connection, name, None, None).unwrap_err();
-        let ShapeError::NotATable { table, what } = &error else { panic!("{name}: {error}") };
+        let ShapeError::NotATable { table, what } = &error else { panic!("{name}: {error:?}") };
         assert_eq!((table.as_str(), *what), (name, kind));
     }
 }
@@ -53,7 +53,7 @@ fn what_is_no_ordinary_table_is_refused_by_its_kind() {
 #[test]
 fn a_table_without_a_primary_key_needs_a_named_key() {
     let error = read_shape(&database("CREATE TABLE t (a UNIQUE)"), "t", None, None).unwrap_err();
-    assert!(matches!(&error, ShapeError::NoKey { table } if table == "t"), "{error}");
+    assert!(matches!(&error, ShapeError::NoKey { table } if table == "t"), "{error:?}");
     assert!(matches!(refused_by("CREATE TABLE t (a UNIQUE)", &[]), ShapeError::NoKey { .. }));
 }
 
@@ -73,7 +73,7 @@ fn a_key_that_more_rows_can_share_is_refused() {
         ("CREATE TABLE t (a COLLATE NOCASE, PRIMARY KEY (a COLLATE RTRIM))", &["a"]),
     ] {
         let error = refused_by(schema, key);
-        let ShapeError::KeyIsNotUnique { columns } = &error else { panic!("{schema}: {error}") };
+        let ShapeError::KeyIsNotUnique { columns } = &error else { panic!("{schema}: {error:?}") };
         assert_eq!(columns, key, "{schema}");
     }
 }
@@ -109,7 +109,7 @@ fn columns_that_are_not_there_are_named() {
 fn a_revision_column_must_hold_integers_and_be_written() {
     for column in ["rev", "rev TEXT", "rev REAL", "rev NUMERIC", "rev INTEGER AS (id)"] {
         let error = refused_revision(&format!("CREATE TABLE t (id TEXT PRIMARY KEY, {column})"), "REV");
-        assert!(matches!(&error, ShapeError::RevisionNotInteger { column } if column == "REV"), "{error}");
+        assert!(matches!(&error, ShapeError::RevisionNotInteger { column } if column == "REV"), "{error:?}");
     }
     let strict = "CREATE TABLE t (id TEXT PRIMARY KEY, rev ANY) STRICT";
     assert!(matches!(refused_revision(strict, "rev"), ShapeError::RevisionNotInteger { .. }));
@@ -126,10 +126,10 @@ fn a_revision_column_is_not_part_of_a_key() {
 
 #[test]
 fn errors_say_what_is_wrong() {
-    let text = |error: ShapeError| error.to_string();
+    let text = |error: ShapeError| error.into_table_error("t").to_string();
     let keyless = "CREATE TABLE t (a, b)";
-    assert_eq!(text(refused_by(keyless, &[])), "table t has no primary key, and no key was named");
+    assert!(text(refused_by(keyless, &[])).starts_with("the table t has no primary key"));
     assert!(text(refused_by(keyless, &["a", "b"])).contains("(a, b)"));
     let view = read_shape(&database("CREATE VIEW t AS SELECT 1"), "t", None, None).unwrap_err();
-    assert_eq!(text(view), "t is a view");
+    assert!(text(view).starts_with("t is a view"));
 }

@@ -1,7 +1,7 @@
 //! Several commands on one key, carried out as one statement.
 
 use super::desk::TableDesk;
-use super::row::{Row, integer};
+use super::row::{Changes, Row, integer};
 use super::text::{Form, GuardForm};
 use super::{RowEffect, RowFailure};
 use crate::coalescing::{Chain, ChainKind, ChainMember, MemberRole};
@@ -16,37 +16,43 @@ pub(in crate::sqlite::writer) type ChainAnswers = Vec<Result<RowEffect, RowFailu
 /// `first_sequence`.
 ///
 /// `None`: the statement failed or found no row, and left nothing behind. Then the members have to be carried
-/// out one after the other, which finds out what each has to be told.
+/// out one after the other, which finds out what each has to be told. An error: something was left behind.
 pub(in crate::sqlite::writer) fn carry_out_chain(
     desk: &mut TableDesk,
     session: &Session<'_>,
     chain: &Chain,
     head: &RowCommand,
     first_sequence: u64,
-) -> Option<ChainAnswers> {
-    let sequence_of = |member: &ChainMember| first_sequence + member.command as u64;
-    let last_change = chain.members.iter().rfind(|member| member.role == MemberRole::Change)?;
+) -> Result<Option<ChainAnswers>, RowFailure> {
+    let before = session.connection().total_changes();
+    let sequence_of = |command: usize| first_sequence + command as u64;
+    let Some(last_change) = chain.last_change() else { return Ok(None) };
     let mut row = Row { desk, session, sequence: sequence_of(last_change) };
     let done = match chain.kind {
         ChainKind::Insert => row.insert(false, &head.key, &chain.set, chain.changes),
-        ChainKind::Upsert => row.upsert(&head.key, &chain.set, chain.changes),
+        ChainKind::Upsert => row.upsert(&head.key, &chain.set, counted(chain)),
         ChainKind::Update => row.update_once(chain, head),
         ChainKind::Delete => row.delete_once(chain, head),
     };
-    let done = done.ok().filter(|done| done.rows_changed == 1)?;
+    let done = match done {
+        Ok(done) if done.rows_changed == 1 => done,
+        Err(failure) if session.connection().total_changes() != before => return Err(failure),
+        _ => return Ok(None),
+    };
     let kind = row.desk.shape().revision.map(|revision| revision.kind);
     // What the row's revision was before the first member.
     let base = done.revision.map(|last| last - i64::from(chain.changes));
-    if kind == Some(RevisionKind::Counter) && base.is_none() {
-        return None;
-    }
     let revision_after = |changes: u32| match kind? {
         RevisionKind::Counter => base.map(|base| base + i64::from(changes)),
         RevisionKind::Sequence => {
             let changed = |member: &&ChainMember| {
                 member.role == MemberRole::Change && member.changes_before + 1 == changes
             };
-            chain.members.iter().find(changed).and_then(|member| i64::try_from(sequence_of(member)).ok())
+            chain
+                .members
+                .iter()
+                .find(changed)
+                .and_then(|member| i64::try_from(sequence_of(member.command)).ok())
         }
     };
     let answers = chain.members.iter().map(|member| match member.role {
@@ -67,12 +73,17 @@ pub(in crate::sqlite::writer) fn carry_out_chain(
             Err(RowFailure::Conflict(Conflict { exists: true, revision }))
         }
     });
-    Some(answers.collect())
+    Ok(Some(answers.collect()))
+}
+
+/// Carried out only where every revision in between is known: what is done is never done again.
+fn counted(chain: &Chain) -> Changes {
+    Changes { count: chain.changes, must_count: true }
 }
 
 impl Row<'_, '_> {
     fn update_once(&mut self, chain: &Chain, head: &RowCommand) -> Result<RowEffect, RowFailure> {
-        let rows_changed = self.change(&head.key, &chain.set, &head.guard, chain.changes)?;
+        let rows_changed = self.change(&head.key, &chain.set, &head.guard, counted(chain))?;
         if rows_changed != 1 {
             return Ok(RowEffect::default());
         }

@@ -1,7 +1,7 @@
 //! Read, change and write one row as one command.
 
 use super::desk::TableDesk;
-use super::row::Row;
+use super::row::{Changes, Row};
 use super::text::Form;
 use super::{RowEffect, RowFailure};
 use crate::row::{Guard, Value};
@@ -25,7 +25,7 @@ pub(in crate::sqlite::writer) fn modify<E: From<RowFailure>>(
         return Ok(Some(RowEffect::default()));
     }
     let mut row = Row { desk, session, sequence };
-    let rows_changed = row.change(key, &set, &Guard::default(), 1)?;
+    let rows_changed = row.change(key, &set, &Guard::default(), Changes::ONE)?;
     let revision = if rows_changed == 1 { row.revision_of(key, &set, None)? } else { None };
     Ok(Some(RowEffect { rows_changed, revision, ..RowEffect::default() }))
 }

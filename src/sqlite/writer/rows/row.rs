@@ -21,10 +21,23 @@ pub(in crate::sqlite::writer) fn carry_out(
     match op {
         RowOp::Insert => row.insert(false, key, set, 1),
         RowOp::InsertOrIgnore => row.insert(true, key, set, 1),
-        RowOp::Upsert => row.upsert(key, set, 1),
+        RowOp::Upsert => row.upsert(key, set, Changes::ONE),
         RowOp::Update => row.update(key, set, guard),
         RowOp::Delete => row.delete(key, guard),
     }
+}
+
+/// How many changes of a row a statement stands for.
+#[derive(Clone, Copy)]
+pub(super) struct Changes {
+    pub(super) count: u32,
+    /// The row is only changed if its counting revision is an integer that can be counted up by each, so that
+    /// the revisions in between are known.
+    pub(super) must_count: bool,
+}
+
+impl Changes {
+    pub(super) const ONE: Self = Self { count: 1, must_count: false };
 }
 
 /// A row under a command.
@@ -59,9 +72,11 @@ impl Row<'_, '_> {
             return Ok(RowEffect::default());
         }
         let rowid = shape.rowid_name.map(|_| connection.last_insert_rowid());
-        if key.is_empty() && shape.key_is_rowid {
+        let is_given =
+            |column| shape.key.contains(&column) && !key.is_empty() || columns(set).any(|one| one == column);
+        if let Some(column) = shape.rowid_column.filter(|column| !is_given(*column)) {
             let made = rowid.map_or(Value::Null, Value::Integer);
-            filled.push((name(&shape, shape.key[0]), made));
+            filled.push((name(&shape, column), made));
         }
         let revision = match (shape.revision, rowid) {
             // A trigger may have changed it since.
@@ -74,12 +89,12 @@ impl Row<'_, '_> {
         Ok(RowEffect { rows_changed: 1, revision, created: true, rowid, filled })
     }
 
-    /// Updates the row, or inserts it if it is not there, as `changes` changes at once.
+    /// Updates the row, or inserts it if it is not there.
     pub(super) fn upsert(
         &mut self,
         key: &[Value],
         set: &[(usize, Value)],
-        changes: u32,
+        changes: Changes,
     ) -> Result<RowEffect, RowFailure> {
         // Without a key there is no row to find.
         if !key.is_empty() {
@@ -93,7 +108,7 @@ impl Row<'_, '_> {
                 return Ok(RowEffect { rows_changed: 1, revision, ..RowEffect::default() });
             }
         }
-        self.insert(false, key, set, changes)
+        self.insert(false, key, set, changes.count)
     }
 
     fn update(
@@ -102,7 +117,7 @@ impl Row<'_, '_> {
         set: &[(usize, Value)],
         guard: &Guard,
     ) -> Result<RowEffect, RowFailure> {
-        let rows_changed = self.change(key, set, guard, 1)?;
+        let rows_changed = self.change(key, set, guard, Changes::ONE)?;
         if rows_changed == 0 {
             return self.nothing_changed(key, guard);
         }
@@ -123,22 +138,21 @@ impl Row<'_, '_> {
         }
     }
 
-    /// Updates the row by `changes` changes at once and gives whether it was there, as the guard expects: 1 or 0.
-    /// Several changes are only carried out if the revision can be counted up by each.
+    /// Updates the row and gives whether it was there, as the guard expects: 1 or 0.
     pub(super) fn change(
         &mut self,
         key: &[Value],
         set: &[(usize, Value)],
         guard: &Guard,
-        changes: u32,
+        changes: Changes,
     ) -> Result<u64, RowFailure> {
         let kind = self.desk.shape().revision.map(|revision| revision.kind);
         let step = kind.map(|kind| match kind {
-            RevisionKind::Counter => Value::Integer(changes.into()),
+            RevisionKind::Counter => Value::Integer(changes.count.into()),
             RevisionKind::Sequence => sequence_value(self.sequence),
         });
-        let countable = changes > 1 && kind == Some(RevisionKind::Counter);
-        let bound = countable.then(|| Value::Integer(i64::MAX - i64::from(changes)));
+        let countable = changes.must_count && kind == Some(RevisionKind::Counter);
+        let bound = countable.then(|| Value::Integer(i64::MAX - i64::from(changes.count)));
         let form = Form::Update(GuardForm { countable, ..guard_form(guard) });
         let update = self.desk.statement(self.session, form, columns(set))?;
         let expected = guard.revision.map(Value::Integer);

@@ -111,9 +111,15 @@ fn insert(
     let revision = shape.revision.map(|revision| revision.column);
     let given: Vec<usize> = key.iter().chain(columns).copied().chain(revision).collect();
     write!(text.sql, "INSERT INTO {}", table(shape))?;
-    if given.is_empty() {
-        // SQLite has no ON CONFLICT behind DEFAULT VALUES; a column of its own choice does the same.
+    if given.is_empty() && !or_ignore {
         text.sql.push_str(" DEFAULT VALUES");
+    } else if given.is_empty() {
+        // SQLite has no ON CONFLICT behind DEFAULT VALUES; naming what it fills in anyhow does the same.
+        let (column, value) = match (shape.rowid_name, shape.key.first()) {
+            (None, Some(column)) => (name(shape, *column), default_of(shape, *column)),
+            (rowid, _) => (rowid.unwrap_or("rowid").to_owned(), "NULL".to_owned()),
+        };
+        write!(text.sql, " ({column}) VALUES ({value}) ON CONFLICT DO NOTHING")?;
     } else {
         let names = list(given.iter().map(|column| name(shape, *column)));
         let marks = list(given.iter().map(|_| "?".to_owned()));
@@ -215,6 +221,10 @@ fn table(shape: &TableShape) -> String {
 
 fn name(shape: &TableShape, column: usize) -> String {
     quoted(&shape.columns[column].name)
+}
+
+fn default_of(shape: &TableShape, column: usize) -> String {
+    shape.columns[column].default.as_ref().map_or_else(|| "NULL".to_owned(), |text| format!("({text})"))
 }
 
 fn list(parts: impl Iterator<Item = String>) -> String {

@@ -1,0 +1,96 @@
+//! Row commands and statements as one command.
+
+use walwright::{Row, WriteError};
+
+use crate::bed::{Bed, conflict, constraint, hold, not_applied, run};
+
+const SCHEMA: &str = "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, v INTEGER); CREATE TABLE log (x); \
+                      INSERT INTO t VALUES (1, 1, 1)";
+
+fn row(id: i64, n: i64) -> Row {
+    Row::new().with("id", id).unwrap().with("n", n).unwrap()
+}
+
+#[test]
+fn a_batch_is_applied_in_its_order_and_counts_all_rows() {
+    run(|| {
+        let bed = Bed::new(SCHEMA);
+        let table = bed.revised::<Row>();
+        let receipt = bed
+            .store
+            .batch()
+            .add(table.insert(&row(2, 2)))
+            .execute("UPDATE t SET n = n + 10", ())
+            .add(table.update(2).set("n", 5).only_if("n", 12))
+            .add(table.upsert(&row(3, 3)))
+            .add(table.insert_or_ignore(&row(3, 9)))
+            .add(table.delete(1).if_revision(1))
+            .execute("INSERT INTO log VALUES (1), (2)", ())
+            .send()
+            .wait()
+            .unwrap();
+        assert_eq!(receipt.rows_changed, 1 + 2 + 1 + 1 + 1 + 2);
+        assert_eq!(bed.look("SELECT * FROM t"), ["2|5|2", "3|3|1"]);
+    });
+}
+
+#[test]
+fn a_batch_is_all_or_none() {
+    run(|| {
+        let bed = Bed::new(SCHEMA);
+        let table = bed.revised::<Row>();
+        let batch = || bed.store.batch().add(table.insert(&row(2, 2))).execute("INSERT INTO log VALUES (1)", ());
+        let gate = hold(&bed.store);
+        let before = table.update(1).set("n", 7).try_submit().unwrap();
+        let stale = batch().add(table.update(1).set("n", 8).if_revision(1)).send().try_submit().unwrap();
+        let doubled = batch().add(table.insert(&row(1, 8))).send().try_submit().unwrap();
+        let refused = batch().execute("no SQL", ()).send().try_submit().unwrap();
+        let after = table.update(1).set("n", 9).if_revision(2).try_submit().unwrap();
+        gate.open();
+        before.wait().unwrap();
+        assert_eq!(conflict(stale.wait()), Some(Some(2)));
+        constraint(doubled.wait());
+        assert!(matches!(not_applied(refused.wait()), WriteError::Sql(_)));
+        assert_eq!(after.wait().unwrap().revision, Some(3));
+        assert_eq!(bed.look("SELECT * FROM t"), ["1|9|3"]);
+        assert_eq!(bed.one("SELECT count(*) FROM log"), "0");
+    });
+}
+
+/// A guard sees what the commands of its batch did before it.
+#[test]
+fn a_guard_in_a_batch_sees_the_batch() {
+    run(|| {
+        let bed = Bed::new(SCHEMA);
+        let table = bed.revised::<Row>();
+        let counted = bed
+            .store
+            .batch()
+            .add(table.update(1).set("n", 2).if_revision(1))
+            .add(table.update(1).set("n", 3).if_revision(2))
+            .add(table.update(1).set("n", 4).if_revision(2));
+        assert_eq!(conflict(counted.send().wait()), Some(Some(3)));
+        let gone = bed.store.batch().add(table.delete(1)).add(table.delete(1).if_revision(1));
+        assert_eq!(conflict(gone.send().wait()), None);
+        assert_eq!(bed.look("SELECT * FROM t"), ["1|1|1"]);
+    });
+}
+
+#[test]
+fn a_transaction_that_a_batch_ends_is_carried_out_again_without_it() {
+    run(|| {
+        let bed = Bed::new("CREATE TABLE t (id INTEGER PRIMARY KEY ON CONFLICT ROLLBACK, n INTEGER, v INTEGER); \
+                            INSERT INTO t VALUES (1, 1, 1)");
+        let table = bed.revised::<Row>();
+        let gate = hold(&bed.store);
+        let before = table.insert(&row(2, 2)).try_submit().unwrap();
+        let ends = bed.store.batch().add(table.update(1).set("n", 7)).add(table.insert(&row(1, 0)));
+        let ends = ends.send().try_submit().unwrap();
+        let after = table.update(1).set("n", 9).try_submit().unwrap();
+        gate.open();
+        assert_eq!(before.wait().unwrap().revision, Some(1));
+        constraint(ends.wait());
+        assert_eq!(after.wait().unwrap().revision, Some(2));
+        assert_eq!(bed.look("SELECT * FROM t"), ["1|9|2", "2|2|1"]);
+    });
+}
