@@ -1,6 +1,7 @@
 //! The model: what the commands of one client do to its rows.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use walwright::{AckLevel, BulkReceipt, ClosureError, Outcome, Table, Tx, Write};
 
@@ -33,6 +34,8 @@ pub enum Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     Well,
+    /// Well, but only after a while, in which others come to wait for the writer.
+    Slow,
     Error,
     Panic,
     /// By a statement that makes SQLite roll back the whole transaction.
@@ -82,7 +85,7 @@ impl Action {
             })?),
             Self::Closure(ops, ending) => {
                 let rows = sum(ops, |op| op.apply(&mut state))?;
-                if !matches!(ending, Ending::Well | Ending::ConstraintIgnored) {
+                if !matches!(ending, Ending::Well | Ending::Slow | Ending::ConstraintIgnored) {
                     return Err(Failure::Other);
                 }
                 // With the line in the journal.
@@ -227,6 +230,10 @@ pub fn carry_out(
     tx.execute("INSERT INTO journal (client, entry) VALUES (?1, ?2)", (client as i64, entry as i64))?;
     match ending {
         Ending::Well => Ok(()),
+        Ending::Slow => {
+            std::thread::sleep(Duration::from_micros(500));
+            Ok(())
+        }
         Ending::Error => Err(ClosureError::message("changed its mind")),
         // Without the panic hook, which would print.
         Ending::Panic => std::panic::resume_unwind(Box::new("on purpose")),

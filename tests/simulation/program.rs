@@ -144,8 +144,8 @@ fn many<T>(random: &mut Rng, count: Range<usize>, make: impl Fn(&mut Rng) -> T) 
 
 fn life(random: &mut Rng) -> Life {
     let limits = Limits {
-        queued_commands: *random.pick(&[2, 5, 64]),
-        group_commands: *random.pick(&[1, 3, 64]),
+        queued_commands: *random.pick(&[2, 8, 64, 64]),
+        group_commands: *random.pick(&[1, 4, 64, 64]),
         soft_wal_bytes: *random.pick(&[8 << 10, 64 << 10, 4 << 20]),
         coalescing: !random.once_in(4),
     };
@@ -159,7 +159,7 @@ fn life(random: &mut Rng) -> Life {
         9..=10 => Event::FaultAndPowerCut(fault(random), survivors(random)),
         _ => Event::FullDisk(random.below(60_000) as u64),
     };
-    let clients = std::array::from_fn(|_| steps(random, 4..16));
+    let clients = std::array::from_fn(|_| many(random, 4..14, steps).concat());
     Life { limits, clients, event, after: random.below(24) }
 }
 
@@ -186,8 +186,9 @@ fn fault(random: &mut Rng) -> FaultPlan {
     if random.once_in(2) { plan.from_then_on() } else { plan }
 }
 
-fn steps(random: &mut Rng, count: Range<usize>) -> Vec<Step> {
-    many(random, count, |random| match random.below(25) {
+/// One step, or several that belong together.
+fn steps(random: &mut Rng) -> Vec<Step> {
+    let step = match random.below(26) {
         0 => Step::Settle,
         1..=2 => Step::Read,
         3 => Step::LongRead,
@@ -198,8 +199,24 @@ fn steps(random: &mut Rng, count: Range<usize>) -> Vec<Step> {
             level: level(random),
             manner: manner(random),
         },
+        7..=8 => return burst(random),
         _ => Step::Write { action: action(random), level: level(random), manner: manner(random) },
-    })
+    };
+    vec![step]
+}
+
+/// Row commands that are sent without waiting while the writer is busy, most of them for one row: they share a group,
+/// and some of them a statement.
+fn burst(random: &mut Rng) -> Vec<Step> {
+    let submit =
+        |action, random: &mut Rng| Step::Write { action, level: level(random), manner: Manner::Submit };
+    let mut steps = vec![submit(Action::Closure(Vec::new(), Ending::Slow), random)];
+    let row = row(random);
+    steps.extend(many(random, 3..8, |random| {
+        let action = if random.once_in(6) { action(random) } else { Action::Row(row_op(random, row)) };
+        submit(action, random)
+    }));
+    steps
 }
 
 fn level(random: &mut Rng) -> AckLevel {
@@ -220,7 +237,10 @@ fn manner(random: &mut Rng) -> Manner {
 fn action(random: &mut Rng) -> Action {
     match random.below(32) {
         0..=5 => Action::Statement(sql(random)),
-        6..=17 => Action::Row(row_op(random)),
+        6..=17 => {
+            let row = row(random);
+            Action::Row(row_op(random, row))
+        }
         18..=19 => Action::Modify(row(random), change(random)),
         20..=22 => Action::Batch(many(random, 1..4, part)),
         23..=24 => Action::Few(few(random), random.once_in(2)),
@@ -243,7 +263,8 @@ fn action(random: &mut Rng) -> Action {
 }
 
 fn part(random: &mut Rng) -> Part {
-    if random.once_in(2) { Part::Statement(sql(random)) } else { Part::Row(row_op(random)) }
+    let row = row(random);
+    if random.once_in(2) { Part::Statement(sql(random)) } else { Part::Row(row_op(random, row)) }
 }
 
 fn sql(random: &mut Rng) -> Sql {
@@ -257,8 +278,7 @@ fn sql(random: &mut Rng) -> Sql {
     }
 }
 
-fn row_op(random: &mut Rng) -> RowOp {
-    let row = row(random);
+fn row_op(random: &mut Rng, row: usize) -> RowOp {
     match random.below(12) {
         0..=2 => RowOp::Insert(row, value(random), note(random)),
         3 => RowOp::InsertOrIgnore(row, value(random), note(random)),

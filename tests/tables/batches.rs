@@ -39,7 +39,8 @@ fn a_batch_is_all_or_none() {
     run(|| {
         let bed = Bed::new(SCHEMA);
         let table = bed.revised::<Row>();
-        let batch = || bed.store.batch().add(table.insert(&row(2, 2))).execute("INSERT INTO log VALUES (1)", ());
+        let batch =
+            || bed.store.batch().add(table.insert(&row(2, 2))).execute("INSERT INTO log VALUES (1)", ());
         let gate = hold(&bed.store);
         let before = table.update(1).set("n", 7).try_submit().unwrap();
         let stale = batch().add(table.update(1).set("n", 8).if_revision(1)).send().try_submit().unwrap();
@@ -79,8 +80,10 @@ fn a_guard_in_a_batch_sees_the_batch() {
 #[test]
 fn a_transaction_that_a_batch_ends_is_carried_out_again_without_it() {
     run(|| {
-        let bed = Bed::new("CREATE TABLE t (id INTEGER PRIMARY KEY ON CONFLICT ROLLBACK, n INTEGER, v INTEGER); \
-                            INSERT INTO t VALUES (1, 1, 1)");
+        let bed = Bed::new(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY ON CONFLICT ROLLBACK, n INTEGER, v INTEGER); \
+                            INSERT INTO t VALUES (1, 1, 1)",
+        );
         let table = bed.revised::<Row>();
         let gate = hold(&bed.store);
         let before = table.insert(&row(2, 2)).try_submit().unwrap();

@@ -31,8 +31,10 @@ fn among_others(
 fn a_trigger_that_raises_undoes_its_command_alone() {
     for raise in ["ABORT", "FAIL", "ROLLBACK"] {
         run(move || {
-            let bed = Bed::new("CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER); CREATE TABLE log (what); \
-                                INSERT INTO t VALUES (1, 5)");
+            let bed = Bed::new(
+                "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER); CREATE TABLE log (what); \
+                                INSERT INTO t VALUES (1, 5)",
+            );
             let trigger = format!(
                 "CREATE TRIGGER a AFTER INSERT ON t WHEN new.n < 0 BEGIN \
                      INSERT INTO log VALUES ('insert'); SELECT RAISE({raise}, 'no'); END; \
@@ -104,8 +106,10 @@ fn clauses_of_the_schema_undo_the_command_alone() {
 #[test]
 fn a_replace_clause_replaces_other_rows() {
     run(|| {
-        let bed = Bed::new("CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER UNIQUE ON CONFLICT REPLACE, v INTEGER); \
-                            INSERT INTO t VALUES (1, 1, 1), (2, 2, 1), (3, 3, 1)");
+        let bed = Bed::new(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER UNIQUE ON CONFLICT REPLACE, v INTEGER); \
+                            INSERT INTO t VALUES (1, 1, 1), (2, 2, 1), (3, 3, 1)",
+        );
         let table = bed.revised::<Row>();
         assert_eq!(table.insert(&row(4, 1)).wait().unwrap().rows_changed, 1);
         assert_eq!(bed.look("SELECT * FROM t"), ["2|2|1", "3|3|1", "4|1|1"]);
@@ -193,7 +197,11 @@ fn a_receipt_counts_what_triggers_did_to_the_revision() {
         );
         let table = bed.revised::<Row>();
         let made = table.insert(&row(1, 0)).wait().unwrap();
-        assert_eq!((made.revision, made.rowid), (Some(100), Some(1)), "not the rowid of what the trigger made");
+        assert_eq!(
+            (made.revision, made.rowid),
+            (Some(100), Some(1)),
+            "not the rowid of what the trigger made"
+        );
         let changed = table.update(1).set("n", 1).if_revision(100).wait().unwrap();
         assert_eq!((changed.revision, changed.rows_changed), (Some(111), 1));
         assert_eq!(table.upsert(&row(1, 2)).wait().unwrap().revision, Some(122));
@@ -230,8 +238,10 @@ fn a_trigger_that_ignores_a_row_is_no_error() {
 #[test]
 fn an_expression_of_the_schema_that_fails_undoes_the_command() {
     run(|| {
-        let bed = Bed::new("CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, big AS (abs(n))); \
-                            CREATE INDEX by_big ON t (big); INSERT INTO t (id, n) VALUES (1, 1)");
+        let bed = Bed::new(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, big AS (abs(n))); \
+                            CREATE INDEX by_big ON t (big); INSERT INTO t (id, n) VALUES (1, 1)",
+        );
         let table = bed.table::<Row>("t");
         let (answer, rows) = among_others(&bed, &table, |table| table.insert(&row(2, i64::MIN)).try_submit());
         let error = not_applied(answer);

@@ -199,8 +199,10 @@ fn a_field_that_shows_its_column_in_another_kind_is_not_changed_by_a_look() {
         Off,
     }
     run(|| {
-        let bed = Bed::new("CREATE TABLE t (id INTEGER PRIMARY KEY, number NUMERIC, state TEXT, flag, v INTEGER); \
-                            INSERT INTO t VALUES (1, 3, 'ON', 1.0, 1)");
+        let bed = Bed::new(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, number NUMERIC, state TEXT, flag, v INTEGER); \
+                            INSERT INTO t VALUES (1, 3, 'ON', 1.0, 1)",
+        );
         let readings = bed.revised::<Reading>();
         let looked = readings.modify(1, |row| Ok(row.number)).wait().unwrap().unwrap();
         assert_eq!((looked.value, looked.receipt.rows_changed), (3.0, 0));
@@ -217,7 +219,9 @@ fn a_field_that_shows_its_column_in_another_kind_is_not_changed_by_a_look() {
 #[test]
 fn the_sign_of_zero_is_a_change() {
     run(|| {
-        let bed = Bed::new("CREATE TABLE t (id INTEGER PRIMARY KEY, x REAL, v INTEGER); INSERT INTO t VALUES (1, 0.0, 1)");
+        let bed = Bed::new(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, x REAL, v INTEGER); INSERT INTO t VALUES (1, 0.0, 1)",
+        );
         let table = bed.revised::<Row>();
         let turned = table.modify(1, |row| Ok(row.set("x", -0.0)?));
         assert_eq!(turned.wait().unwrap().unwrap().receipt.revision, Some(2));
