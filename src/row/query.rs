@@ -188,6 +188,7 @@ mod tests {
             name: "t".to_owned(),
             columns: columns.iter().map(column).collect(),
             key: key.to_vec(),
+            primary_key: key.to_vec(),
             key_is_rowid: false,
             rowid_column: None,
             rowid_name: Some("rowid"),

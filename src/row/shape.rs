@@ -55,6 +55,8 @@ pub(crate) struct TableShape {
     pub(crate) key: Vec<usize>,
     /// The key is one INTEGER PRIMARY KEY column, which is the rowid itself: without a value SQLite makes one.
     pub(crate) key_is_rowid: bool,
+    /// The columns of the primary key in its order, also if they are not the key by which commands name rows.
+    pub(crate) primary_key: Vec<usize>,
     /// The INTEGER PRIMARY KEY column, also if it is not the key by which commands name rows.
     pub(crate) rowid_column: Option<usize>,
     /// The name by which the rowid can be asked for; `None` for WITHOUT ROWID tables, and where columns
@@ -68,6 +70,12 @@ impl TableShape {
     /// The place of a column by its name, in any case.
     pub(crate) fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The columns by which to walk over all rows where the rowid cannot be asked for. In a table without rowids
+    /// those of the primary key are never NULL, which those of another key may be.
+    pub(crate) fn walk_columns(&self) -> &[usize] {
+        if self.primary_key.is_empty() { &self.key } else { &self.primary_key }
     }
 }
 

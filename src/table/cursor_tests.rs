@@ -16,6 +16,7 @@ fn shape(name: &str, columns: &[&str]) -> TableShape {
         name: name.to_owned(),
         columns: columns.iter().map(column).collect(),
         key: vec![0],
+        primary_key: vec![0],
         key_is_rowid: false,
         rowid_column: None,
         rowid_name: Some("rowid"),

@@ -11,7 +11,7 @@ use super::bulk::{BulkUpdate, BulkWrite};
 use super::change::{Delete, Update};
 use super::decode::decode;
 use super::fields::names_of;
-use super::sending::RowFields;
+use super::sending::{RowError, RowFields};
 use crate::contained::Contained;
 use crate::error::{ClosureError, WriteError};
 use crate::handle::{Store, Write};
@@ -151,7 +151,8 @@ impl<T> Table<T> {
 }
 
 impl<T: Serialize> Table<T> {
-    /// Inserts a row. The engine writes its revision, whatever the row's own field holds.
+    /// Inserts a row. The engine writes its revision, whatever the row's own field holds; a field that is only
+    /// read can have serde's `skip_serializing`.
     ///
     /// A field that is left out (serde's `skip_serializing_if`) is filled in by the database: the receipt tells
     /// with what. So is an INTEGER PRIMARY KEY that is `None`.
@@ -247,19 +248,22 @@ impl<T: Serialize + DeserializeOwned + 'static> Table<T> {
         let mut change = Contained::new(change);
         let changed = move |values: Vec<Value>| {
             let names = names_of::<T>(&shape, &columns);
-            let mut row: T = decode(&names, values.clone())?;
+            let mut row: T = decode(&names, values)?;
+            // As the type shows it, which need not be the kind of value that the column holds. A row that cannot be
+            // written as it is has to be changed first.
+            let before = fields.of_row(&row).map(|row| row.set).unwrap_or_default();
             let returned = change.get_mut()(&mut row)?;
-            let mut set = fields.of_row(&row)?.set;
+            let mut set = fields.of_row(&row).map_err(RowError::into_closure)?.set;
             // What was not changed is not written.
             set.retain(|(column, value)| {
-                let before = columns.iter().position(|one| one == column).map(|at| &values[at]);
-                before != Some(value) && !shape.key.contains(column)
+                let was = before.binary_search_by_key(column, |(column, _)| *column).map(|at| &before[at].1);
+                !was.is_ok_and(|was| is_same(was, value)) && !shape.key.contains(column)
             });
             Ok((set, Box::new(Contained::new(returned)) as Box<dyn Any + Send>))
         };
         let task = self.key(key).map(|key| {
             let (table, columns) = (Arc::clone(&self.shape), Arc::clone(&self.columns));
-            WriteTask::Modify(ModifyCall { table, key, columns, change: Box::new(changed) })
+            WriteTask::Modify(Box::new(ModifyCall { table, key, columns, change: Box::new(changed) }))
         });
         self.store.write_task(task, |WriteOutput { receipt, value }| match value {
             WriteValue::Modified(effect, value) => match value.downcast::<Contained<R>>() {
@@ -283,6 +287,14 @@ pub struct Modified<R> {
     pub value: R,
     /// The command's receipt. It counts no row if the closure changed nothing.
     pub receipt: RowReceipt,
+}
+
+/// Equal, and alike in the sign of a zero.
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Real(one), Value::Real(other)) => one.to_bits() == other.to_bits(),
+        _ => one == other,
+    }
 }
 
 fn row_receipt(output: WriteOutput) -> Result<RowReceipt, WriteError> {

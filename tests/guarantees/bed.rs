@@ -10,9 +10,13 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use walwright::rusqlite::types::FromSql;
+<<<<<<< HEAD
 use walwright::{
     AckLevel, Applied, BulkReceipt, Migration, Receipt, RowReceipt, Store, StoreBuilder, Write, WriteError,
 };
+=======
+use walwright::{AckLevel, Applied, Migration, Receipt, RowReceipt, Store, StoreBuilder, Write, WriteError};
+>>>>>>> main
 use walwright_test_support::vfs::{DatabaseCreation, FileKind, Image};
 use walwright_test_support::{FaultVfs, Gate, Scratch, watchdog};
 
@@ -118,10 +122,32 @@ impl Bed {
         &self,
         store: &Store,
         writes: impl IntoIterator<Item = W>,
+<<<<<<< HEAD
     ) -> Vec<(Result<Told, WriteError>, Image)> {
+=======
+    ) -> Vec<(Result<Receipt, WriteError>, Image)> {
+        self.pictured(store, writes.into_iter().map(|write| (write.into().0)()))
+    }
+
+    /// The same for row commands, whose receipts tell more.
+    pub fn row_answers(
+        &self,
+        store: &Store,
+        writes: impl IntoIterator<Item = Write<RowReceipt>>,
+    ) -> Vec<(Result<RowReceipt, WriteError>, Image)> {
+        let send =
+            |write: Write<RowReceipt>| Box::pin(write.try_submit().expect("there is room")) as Answering<_>;
+        self.pictured(store, writes.into_iter().map(send))
+    }
+
+    fn pictured<R>(
+        &self,
+        store: &Store,
+        sent: impl Iterator<Item = Answering<R>>,
+    ) -> Vec<(Result<R, WriteError>, Image)> {
+>>>>>>> main
         let gate = hold_writer(store);
-        let mut waiting: Vec<Waiting> =
-            writes.into_iter().map(|write| Waiting::new((write.into().0)(), self.vfs)).collect();
+        let mut waiting: Vec<Waiting<R>> = sent.map(|answering| Waiting::new(answering, self.vfs)).collect();
         for one in &mut waiting {
             assert!(one.poll().is_none(), "answered before the writer could start it");
         }
@@ -143,6 +169,7 @@ impl Bed {
     }
 }
 
+<<<<<<< HEAD
 /// What every successful write tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
@@ -154,6 +181,12 @@ pub struct Told {
 pub trait Success: 'static {
     fn told(&self) -> Told;
 }
+=======
+type Answering<R> = Pin<Box<dyn Future<Output = Result<R, WriteError>>>>;
+
+/// A write of any kind, of whose result only the receipt matters.
+pub struct AnyWrite(Box<dyn FnOnce() -> Answering<Receipt>>);
+>>>>>>> main
 
 impl Success for Receipt {
     fn told(&self) -> Told {
@@ -216,8 +249,8 @@ impl Wake for Unpark {
 }
 
 /// A write whose answer takes a picture of the disk, on the writer's thread, before anything else can happen.
-struct Waiting {
-    answering: Answering,
+struct Waiting<R> {
+    answering: Answering<R>,
     camera: Arc<Camera>,
     waker: Waker,
 }
@@ -235,20 +268,28 @@ impl Wake for Camera {
     }
 }
 
-impl Waiting {
-    fn new(answering: Answering, vfs: &'static FaultVfs) -> Self {
+impl<R> Waiting<R> {
+    fn new(answering: Answering<R>, vfs: &'static FaultVfs) -> Self {
         let camera = Arc::new(Camera { vfs, image: Mutex::new(None), waiter: thread::current() });
         Self { answering, waker: Waker::from(camera.clone()), camera }
     }
 
+<<<<<<< HEAD
     fn poll(&mut self) -> Option<Result<Told, WriteError>> {
+=======
+    fn poll(&mut self) -> Option<Result<R, WriteError>> {
+>>>>>>> main
         match self.answering.as_mut().poll(&mut Context::from_waker(&self.waker)) {
             Poll::Ready(answer) => Some(answer),
             Poll::Pending => None,
         }
     }
 
+<<<<<<< HEAD
     fn wait(mut self) -> (Result<Told, WriteError>, Image) {
+=======
+    fn wait(mut self) -> (Result<R, WriteError>, Image) {
+>>>>>>> main
         loop {
             // The answer is there a moment before its picture: wait for the picture first.
             if self.camera.image.lock().unwrap().is_some()

@@ -11,6 +11,7 @@ mod g03_one_writer;
 mod g04_order;
 mod g05_a_failure_stays_with_its_command;
 mod g06_one_answer_each;
+mod g07_coalescing_is_invisible;
 mod g08_read_your_writes;
 mod g09_bounded;
 mod g10_fail_stop;

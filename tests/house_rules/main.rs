@@ -106,6 +106,19 @@ fn only_the_writers_folder_can_name_the_writable_connection() {
 }
 
 #[test]
+fn nothing_asks_the_wall_clock() {
+    hold(
+        rules::nothing_asks_the_wall_clock,
+        &[
+            ("src/board.rs", "let now = SystemTime::now();"),
+            ("src/protocol/queue.rs", "use std::time::{Instant, SystemTime};"),
+            ("src/board.rs", "time.duration_since(UNIX_EPOCH)"),
+        ],
+        &[("src/board.rs", "// SystemTime steps back\nlet now = Instant::now();")],
+    );
+}
+
+#[test]
 fn unsafe_code_is_rare_and_explained() {
     hold(
         rules::unsafe_is_rare_and_explained,

@@ -125,6 +125,13 @@ pub fn unsafe_is_rare_and_explained(source: &Source) -> Findings {
     findings
 }
 
+/// Order, revisions and deadlines come from counters and the monotonic clock. Nothing asks what time of day it is.
+pub fn nothing_asks_the_wall_clock(source: &Source) -> Findings {
+    find(source, &source.shipped, |line| {
+        ["SystemTime", "UNIX_EPOCH", "clock_gettime", "chrono"].into_iter().find(|name| names(line, name))
+    })
+}
+
 /// What ships has typed errors instead of panics, and writes to no terminal.
 pub fn nothing_shipped_panics_or_prints(source: &Source) -> Findings {
     const FORBIDDEN: &[&str] =

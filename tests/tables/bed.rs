@@ -1,9 +1,9 @@
 //! A store in a folder of its own, and a look at its file from outside.
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
+use walwright::rusqlite::Connection;
 use walwright::rusqlite::types::ValueRef;
 use walwright::{AckLevel, Migration, Outcome, Store, StoreBuilder, Table, WriteError};
 use walwright_test_support::{Gate, Probe, Scratch, watchdog};
@@ -66,6 +66,11 @@ impl Bed {
             })
             .wait()
             .unwrap();
+    }
+
+    /// The connection of another program.
+    pub fn outside(&self) -> Connection {
+        Connection::open(self.scratch.join("store.db")).unwrap()
     }
 
     /// The rows of a query on the file, seen from outside, each as `1|text|NULL`.
@@ -141,19 +146,5 @@ pub fn conflict<T>(result: Result<T, WriteError>) -> Option<Option<i64>> {
     match not_applied(result) {
         WriteError::Conflict(conflict) => conflict.exists.then_some(conflict.revision),
         error => panic!("not a conflict: {error}"),
-    }
-}
-
-/// What happened, in order, noted by several threads.
-#[derive(Clone, Default)]
-pub struct Notes(Arc<Mutex<Vec<String>>>);
-
-impl Notes {
-    pub fn add(&self, note: impl Into<String>) {
-        self.0.lock().unwrap().push(note.into());
-    }
-
-    pub fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap())
     }
 }

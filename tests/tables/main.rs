@@ -20,3 +20,4 @@ mod shapes;
 mod tables;
 mod updates;
 mod upserts;
+mod visits;

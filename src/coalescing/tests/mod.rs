@@ -59,6 +59,7 @@ impl Table {
             name: "t".to_owned(),
             columns,
             key: vec![0],
+            primary_key: vec![0],
             key_is_rowid: false,
             rowid_column: None,
             rowid_name: Some("rowid"),

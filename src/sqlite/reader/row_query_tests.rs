@@ -36,6 +36,7 @@ impl Bench {
             name: "t".to_owned(),
             columns: columns.iter().map(column).collect(),
             key: key.to_vec(),
+            primary_key: key.to_vec(),
             key_is_rowid: schema.contains("INTEGER PRIMARY KEY"),
             rowid_column: schema.contains("INTEGER PRIMARY KEY").then(|| key[0]),
             rowid_name: (!schema.contains("WITHOUT ROWID")).then_some("rowid"),

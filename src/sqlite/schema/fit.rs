@@ -11,6 +11,7 @@ pub(crate) fn still_fits(old: &TableShape, new: &TableShape) -> bool {
         && old.columns == kept
         && added.iter().all(needs_no_value)
         && old.key == new.key
+        && old.primary_key == new.primary_key
         && old.rowid_column == new.rowid_column
         // A new column can take the name by which commands ask for the rowid.
         && old.rowid_name == new.rowid_name

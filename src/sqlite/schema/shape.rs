@@ -28,6 +28,7 @@ pub(crate) fn read_shape(
     let mut shape = TableShape {
         key: Vec::new(),
         key_is_rowid: false,
+        primary_key: Vec::new(),
         rowid_column: None,
         rowid_name: if table.is_without_rowid { None } else { rowid_name(&columns) },
         is_strict: table.is_strict,
@@ -47,6 +48,7 @@ pub(crate) fn read_shape(
     shape.key_is_rowid = has_alias && shape.key == primary_key;
     check_key(connection, &shape, &indexes)?;
     shape.revision = revision.map(|named| find_revision(&shape, &primary_key, named)).transpose()?;
+    shape.primary_key = primary_key;
     Ok(shape)
 }
 

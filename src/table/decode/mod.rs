@@ -16,7 +16,7 @@ pub(super) use value::ValueDecoder;
 
 /// Puts a row together. The values are those of the columns, in the same order.
 ///
-/// Fields go by the names of columns in any case. A column without a field is ignored, unless the type says `#[serde(deny_unknown_fields)]`. A field without a
+/// A column without a field is ignored, unless the type says `#[serde(deny_unknown_fields)]`. A field without a
 /// column takes its default, if it has one; an `Option` has one.
 pub(crate) fn decode<T: DeserializeOwned>(
     columns: &[impl AsRef<str>],
@@ -30,27 +30,15 @@ struct RowDecoder<'a, N> {
     values: Vec<Value>,
 }
 
-impl<'a, N> RowDecoder<'a, N> {
-    fn into_columns(self, fields: &'static [&'static str]) -> Columns<'a, N> {
-        let (columns, values) = (self.columns.iter(), self.values.into_iter());
-        Columns { columns, values, fields, current: None }
-    }
-}
-
 impl<'de, N: AsRef<str>> Deserializer<'de> for RowDecoder<'_, N> {
     type Error = DecodeError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_map(self.into_columns(&[]))
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, DecodeError> {
-        visitor.visit_map(self.into_columns(fields))
+        visitor.visit_map(Columns {
+            columns: self.columns.iter(),
+            values: self.values.into_iter(),
+            current: None,
+        })
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
@@ -67,7 +55,7 @@ impl<'de, N: AsRef<str>> Deserializer<'de> for RowDecoder<'_, N> {
 
     serde::forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq
-        tuple tuple_struct map enum identifier ignored_any
+        tuple tuple_struct map struct enum identifier ignored_any
     }
 }
 
@@ -75,20 +63,8 @@ impl<'de, N: AsRef<str>> Deserializer<'de> for RowDecoder<'_, N> {
 struct Columns<'a, N> {
     columns: slice::Iter<'a, N>,
     values: vec::IntoIter<Value>,
-    /// The names by which a struct knows its columns; none if it takes whatever comes.
-    fields: &'static [&'static str],
     /// The column whose name was asked for, and whose value was not yet.
     current: Option<(&'a str, Value)>,
-}
-
-impl<'a, N> Columns<'a, N> {
-    /// A struct's own spelling of a column's name.
-    fn field_of(&self, name: &'a str) -> &'a str {
-        if self.fields.contains(&name) {
-            return name;
-        }
-        self.fields.iter().find(|field| field.eq_ignore_ascii_case(name)).copied().unwrap_or(name)
-    }
 }
 
 impl<'de, N: AsRef<str>> MapAccess<'de> for Columns<'_, N> {
@@ -100,7 +76,7 @@ impl<'de, N: AsRef<str>> MapAccess<'de> for Columns<'_, N> {
         };
         let name = column.as_ref();
         self.current = Some((name, value));
-        let key: StrDeserializer<'_, DecodeError> = self.field_of(name).into_deserializer();
+        let key: StrDeserializer<'_, DecodeError> = name.into_deserializer();
         seed.deserialize(key).map(Some)
     }
 

@@ -223,25 +223,3 @@ fn errors_never_show_the_value() {
         }
     }
 }
-
-/// A struct spells its fields as the program does, the schema spells the columns in its own way.
-#[test]
-fn fields_go_by_the_names_of_columns_in_any_case() {
-    #[derive(Debug, PartialEq, Deserialize)]
-    #[serde(rename_all = "camelCase", deny_unknown_fields)]
-    struct Named {
-        user_id: i64,
-        name: String,
-    }
-    let decoded = decode(&["USERID", "Name"], vec![1.into(), "a".into()]);
-    assert_eq!(decoded, Ok(Named { user_id: 1, name: "a".to_owned() }));
-    // The field that is spelled like the column comes first.
-    #[derive(Debug, PartialEq, Deserialize)]
-    struct Both {
-        id: i64,
-        #[serde(rename = "ID", default)]
-        other: i64,
-    }
-    assert_eq!(decode(&["id"], vec![1.into()]), Ok(Both { id: 1, other: 0 }));
-    assert_eq!(decode(&["ID", "id"], vec![2.into(), 1.into()]), Ok(Both { id: 1, other: 2 }));
-}

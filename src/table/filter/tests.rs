@@ -19,6 +19,7 @@ fn table() -> TableShape {
         name: "t".to_owned(),
         columns: ["id", "a", "text"].map(column).into(),
         key: vec![0],
+        primary_key: vec![0],
         key_is_rowid: true,
         rowid_column: Some(0),
         rowid_name: Some("rowid"),

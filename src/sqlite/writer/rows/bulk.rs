@@ -10,7 +10,7 @@ use crate::row::{BulkCommand, BulkWork, RevisionKind, TableShape, Value};
 use crate::sqlite::session::Session;
 
 /// A piece ends when it has taken this long: whoever sends a small command meanwhile waits for it.
-const PIECE_TIME: Duration = Duration::from_millis(2);
+const PIECE_TIME: Duration = Duration::from_micros(500);
 /// Rows of the first step of a walk; later ones are fitted to the time that they take.
 const FIRST_STEP: i64 = 16;
 /// Rows of a step at most.
@@ -162,7 +162,7 @@ impl Piece<'_, '_> {
         values: &[&Value],
     ) -> Result<Option<Vec<Value>>, RowFailure> {
         let shape = self.desk.shape();
-        let parts = if shape.rowid_name.is_some() { 1 } else { shape.key.len() };
+        let parts = if shape.rowid_name.is_some() { 1 } else { shape.walk_columns().len() };
         let query = self.desk.statement(self.session, form, std::iter::once(column))?;
         let mut found = None;
         self.session.run_for_rows(&query.statement, query.facts, values.iter().copied(), |row| {

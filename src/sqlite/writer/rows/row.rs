@@ -99,13 +99,14 @@ impl Row<'_, '_> {
         // Without a key there is no row to find.
         if !key.is_empty() {
             let nothing_to_set = set.is_empty() && self.desk.shape().revision.is_none();
-            if nothing_to_set {
-                if self.ask(Form::Revision, key)?.is_some() {
-                    return Ok(RowEffect::default());
-                }
-            } else if self.change(key, set, &Guard::default(), changes)? == 1 {
+            if !nothing_to_set && self.change(key, set, &Guard::default(), changes)? == 1 {
                 let revision = self.revision_of(key, set, None)?;
                 return Ok(RowEffect { rows_changed: 1, revision, ..RowEffect::default() });
+            }
+            // A trigger may have skipped a row that is there.
+            let may_be_there = nothing_to_set || !self.desk.is_quiet();
+            if may_be_there && self.ask(Form::Revision, key)?.is_some() {
+                return Ok(RowEffect::default());
             }
         }
         self.insert(false, key, set, changes.count)

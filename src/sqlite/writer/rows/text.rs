@@ -203,7 +203,7 @@ fn holds(shape: &TableShape, columns: &[usize]) -> String {
 
 /// What tells the rows apart in a walk, and orders them.
 fn place_columns(shape: &TableShape) -> impl Iterator<Item = String> + '_ {
-    let key = if shape.rowid_name.is_some() { &[][..] } else { shape.key.as_slice() };
+    let key = if shape.rowid_name.is_some() { &[][..] } else { shape.walk_columns() };
     shape.rowid_name.map(str::to_owned).into_iter().chain(key.iter().map(|column| name(shape, *column)))
 }
 

@@ -1,0 +1,69 @@
+//! What is measured.
+
+use crate::{Result, Session};
+use serde::Serialize;
+use std::fmt;
+use std::future::Future;
+
+/// A store under measurement. Clones are handles to the same store. A write is answered when it is durable.
+pub trait Subject: Clone + Send + Sync + 'static {
+    /// Inserts a row.
+    fn insert(&self, row: Session) -> impl Future<Output = Result<()>> + Send;
+
+    /// Updates the row with this key.
+    fn revoke(&self, id: String) -> impl Future<Output = Result<()>> + Send;
+
+    /// Inserts a row and updates it without waiting in between, in the best way that the store has: two commands
+    /// sent one behind the other, or one transaction. By default it has none, and waits.
+    fn pair(&self, row: Session) -> impl Future<Output = Result<()>> + Send {
+        async move {
+            let id = row.id.clone();
+            self.insert(row).await?;
+            self.revoke(id).await
+        }
+    }
+}
+
+/// What a client does, as one operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pattern {
+    /// It inserts a row.
+    Insert,
+    /// It inserts a row, waits for the answer, updates the row, waits again.
+    Waiting,
+    /// It inserts and updates a row without waiting in between.
+    Pipelined,
+}
+
+impl Pattern {
+    pub const ALL: [Self; 3] = [Self::Insert, Self::Waiting, Self::Pipelined];
+
+    /// Writes of one operation.
+    pub fn writes(self) -> u64 {
+        if self == Self::Insert { 1 } else { 2 }
+    }
+
+    /// Carries out one operation.
+    pub async fn run(self, store: &impl Subject, row: Session) -> Result<()> {
+        match self {
+            Self::Insert => store.insert(row).await,
+            Self::Waiting => {
+                let id = row.id.clone();
+                store.insert(row).await?;
+                store.revoke(id).await
+            }
+            Self::Pipelined => store.pair(row).await,
+        }
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Insert => "insert",
+            Self::Waiting => "pair, waiting",
+            Self::Pipelined => "pair, pipelined",
+        })
+    }
+}
