@@ -94,6 +94,10 @@ impl Piece<'_, '_> {
         value: &Value,
         set: Option<&[(usize, Value)]>,
     ) -> Result<PieceEnd, RowFailure> {
+        if set.is_none() {
+            // Its steps would tell, but there may be none.
+            self.session.note_delete();
+        }
         if progress.walk.is_none() {
             let Some(end) = self.place(Form::WalkEnd, column, &[value])? else {
                 return Ok(PieceEnd::Finished);
