@@ -18,6 +18,7 @@ pub(crate) struct Board {
     pub(crate) panics: Counter,
     pub(crate) reads: Counter,
     pub(crate) checkpoints: Counter,
+    pub(crate) syncs: Counter,
     pub(crate) foreign_writes: Counter,
     pub(crate) wal_bytes: Counter,
     pub(crate) wal_pending_frames: Counter,

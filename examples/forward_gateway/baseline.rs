@@ -12,14 +12,28 @@
 //! for readers.
 
 use crate::Result;
-use crate::session::{COUNT_IN_SANDBOX, FIND, INSERT, REVOKE, SCHEMA, Session};
+use crate::session::{FIRST_VERSION, SCHEMA, Session};
 use crate::session_store::SessionStore;
+use crate::work::Writes;
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{JoinHandle, spawn_blocking};
+
+const INSERT: &str = "
+    INSERT INTO ssh_session (id, sandbox_id, created_at_ms, expires_at_ms, revoked, resource_version)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+const FIND: &str = "
+    SELECT id, sandbox_id, created_at_ms, expires_at_ms, revoked, resource_version
+    FROM ssh_session WHERE id = ?1";
+const REVOKE: &str = "
+    UPDATE ssh_session SET revoked = 1, resource_version = resource_version + 1
+    WHERE id = ?1 AND resource_version = ?2";
+const LIST: &str = "
+    SELECT id, sandbox_id, created_at_ms, expires_at_ms, revoked, resource_version
+    FROM ssh_session WHERE sandbox_id = ?1 ORDER BY id LIMIT 100";
 
 const WRITER_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -30,16 +44,43 @@ pub struct Baseline {
     deleting: Arc<Mutex<Option<JoinHandle<Result<()>>>>>,
 }
 
-impl SessionStore for Baseline {
-    async fn open(path: &Path, vfs: &str) -> Result<Self> {
+impl Baseline {
+    /// Makes the database at `path`, with all its I/O through the VFS of that name.
+    pub async fn open(path: &Path, vfs: &str) -> Result<Self> {
         let main = SharedConnection::open(path, vfs, WRITER_PATIENCE).await?;
         main.run(|db| db.execute_batch(SCHEMA)).await?;
         let control_plane = SharedConnection::open(path, vfs, Duration::ZERO).await?;
         Ok(Self { main, control_plane, deleting: Arc::default() })
     }
 
-    async fn insert(&self, session: Session) -> Result<()> {
-        self.main.run(|db| insert(db, session)).await
+    async fn find(&self, id: &str) -> Result<Session> {
+        let id = id.to_owned();
+        let find = |db: &Connection| db.prepare_cached(FIND)?.query_row([id], session_from_row).optional();
+        let found = self.main.run(find).await?;
+        found.ok_or_else(|| "a session that was just inserted is not there".into())
+    }
+
+    async fn revoke(&self, id: &str) -> Result<()> {
+        let id = id.to_owned();
+        let revoke = |db: &Connection| db.prepare_cached(REVOKE)?.execute((id, FIRST_VERSION));
+        match self.main.run(revoke).await? {
+            1 => Ok(()),
+            _ => Err("a session was changed by somebody else".into()),
+        }
+    }
+}
+
+impl SessionStore for Baseline {
+    async fn forward(&self, session: Session, relay: impl Future<Output = Result<()>> + Send) -> Result<()> {
+        let (id, sandbox_id) = (session.id.clone(), session.sandbox_id.clone());
+        self.main.run(|db| insert(db, session)).await?;
+        let relayed = async {
+            self.find(&id).await?.check(&sandbox_id)?;
+            relay.await
+        };
+        let relayed = relayed.await;
+        self.revoke(&id).await?;
+        relayed
     }
 
     async fn insert_all(&self, sessions: Vec<Session>) -> Result<()> {
@@ -52,20 +93,10 @@ impl SessionStore for Baseline {
             .await
     }
 
-    async fn find(&self, id: &str) -> Result<Option<Session>> {
-        let id = id.to_owned();
-        self.main.run(|db| db.prepare_cached(FIND)?.query_row([id], Session::from_row).optional()).await
-    }
-
-    async fn revoke(&self, id: &str) -> Result<()> {
-        let id = id.to_owned();
-        self.main.run(|db| db.prepare_cached(REVOKE)?.execute([id]).map(drop)).await
-    }
-
-    async fn count_in_sandbox(&self, sandbox_id: &str) -> Result<i64> {
+    async fn list(&self, sandbox_id: &str) -> Result<Vec<Session>> {
         let sandbox_id = sandbox_id.to_owned();
         self.control_plane
-            .run(|db| db.prepare_cached(COUNT_IN_SANDBOX)?.query_row([sandbox_id], |row| row.get(0)))
+            .run(|db| db.prepare_cached(LIST)?.query_map([sandbox_id], session_from_row)?.collect())
             .await
     }
 
@@ -91,6 +122,10 @@ impl SessionStore for Baseline {
         }
     }
 
+    fn writes(&self) -> Option<Writes> {
+        None
+    }
+
     async fn close(self) -> Result<()> {
         self.finish_deletes().await
     }
@@ -104,7 +139,20 @@ async fn remove_one_by_one(main: SharedConnection, ids: Vec<String>) -> Result<(
 }
 
 fn insert(db: &Connection, session: Session) -> rusqlite::Result<()> {
-    db.prepare_cached(INSERT)?.execute(session.into_values()).map(drop)
+    let Session { id, sandbox_id, created_at_ms, expires_at_ms, revoked, resource_version } = session;
+    let values = (id, sandbox_id, created_at_ms, expires_at_ms, revoked, resource_version);
+    db.prepare_cached(INSERT)?.execute(values).map(drop)
+}
+
+fn session_from_row(row: &rusqlite::Row) -> rusqlite::Result<Session> {
+    Ok(Session {
+        id: row.get(0)?,
+        sandbox_id: row.get(1)?,
+        created_at_ms: row.get(2)?,
+        expires_at_ms: row.get(3)?,
+        revoked: row.get(4)?,
+        resource_version: row.get(5)?,
+    })
 }
 
 /// A connection that one caller at a time uses, each on a blocking thread.

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 pub const ROWS: usize = 542;
 const DELETED: &str = "sandbox-to-delete";
 const KEPT: &str = "sandbox-to-keep";
-const KEPT_ROWS: i64 = 8;
+const KEPT_ROWS: usize = 8;
 
 const READERS: usize = 4;
 /// Between two reads of a reader, so that they are a load and not a race for the processors.
@@ -103,9 +103,9 @@ impl Readers {
 async fn read_on<S: SessionStore>(store: S, stopping: Arc<AtomicBool>) -> Reads {
     let mut reads = Reads::default();
     while !stopping.load(Ordering::Relaxed) {
-        let failure = match store.count_in_sandbox(KEPT).await {
-            Ok(KEPT_ROWS) => None,
-            Ok(count) => Some(format!("{count} sessions counted instead of {KEPT_ROWS}")),
+        let failure = match store.list(KEPT).await {
+            Ok(sessions) if sessions.len() == KEPT_ROWS => None,
+            Ok(sessions) => Some(format!("{} sessions listed instead of {KEPT_ROWS}", sessions.len())),
             Err(error) => Some(error.to_string()),
         };
         reads.made += 1;

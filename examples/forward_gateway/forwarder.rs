@@ -95,19 +95,11 @@ struct Gate<S> {
 
 impl<S: SessionStore> Gate<S> {
     async fn forward(&self, client: TcpStream) -> Result<()> {
-        let session = Session::new(SANDBOX);
-        let id = session.id.clone();
-        self.store.insert(session).await?;
-        // A session is for one connection: whatever became of that, it is over.
-        let relayed = self.admit_and_relay(&id, client).await;
-        self.store.revoke(&id).await?;
-        relayed
+        // A session is for one connection: whatever becomes of that, no other may have it.
+        self.store.forward(Session::new(SANDBOX), self.relay(client)).await
     }
 
-    async fn admit_and_relay(&self, id: &str, mut client: TcpStream) -> Result<()> {
-        let session = self.store.find(id).await?;
-        session.ok_or("a session that was just inserted is not there")?.check(SANDBOX)?;
-
+    async fn relay(&self, mut client: TcpStream) -> Result<()> {
         let _slot = self.slots.acquire().await?;
         let mut upstream = TcpStream::connect(self.upstream).await?;
         copy_bidirectional(&mut client, &mut upstream).await?;

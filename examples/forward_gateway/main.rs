@@ -1,5 +1,5 @@
 //! A gateway that forwards TCP connections and keeps a SQLite record of each: two durable writes a
-//! connection. It runs on two stores, the way such a store is usually first written and Walwright.
+//! connection. It runs on the store as it is usually first written, and on Walwright in two ways.
 //!
 //! ```text
 //! cargo run --release --example forward_gateway
@@ -16,7 +16,11 @@
 //! 2. looks it up again and checks it: it is there, not revoked, not expired,
 //! 3. takes one of the sandbox's 20 slots, and waits for one if all are taken,
 //! 4. relays the bytes both ways until both sides have closed, and gives the slot back,
-//! 5. updates the record to revoked, durably.
+//! 5. updates the record to revoked, durably, if nobody has changed it since step 1.
+//!
+//! In the row "pipelined" the forwarder sends step 5 right behind step 1: a session is for one connection, so it
+//! can be revoked for all others at once. The client still waits for the insert to be durable, since without
+//! a record nothing may pass; for the update nobody waits but the count of connections that have ended.
 //!
 //! *The client* opens N connections at once, sends `GET /` with `Connection: close`, reads to the end and
 //! compares the 64 bytes of the body. A connection is completed when the right body came, within a
@@ -31,14 +35,17 @@
 //! revoked record for every connection. One connection that is not reported goes first, so that N = 1
 //! does not pay for what any first statement pays.
 //!
-//! *The delete.* A sandbox with 542 sessions is deleted while four readers count, a thousand times a second
-//! each, the eight sessions of another sandbox. A read that errs or counts wrong has failed. When the
+//! *The delete.* A sandbox with 542 sessions is deleted while four readers list, a thousand times a second
+//! each, the eight sessions of another sandbox. A read that errs or lists another number has failed. When the
 //! delete is answered, another connection counts at once how many of its rows are still there. Its
 //! wall time runs until they are gone, be it before the answer or after.
 //!
-//! *The stores.* Both are given the same SQL, the same schema and the same VFS, which adds the same delay to
-//! every sync (the first of the delays is 0: the disk as it is). `baseline.rs` and `walwright_store.rs`
-//! say what each of them does with it.
+//! *The stores.* All are given the same schema and the same VFS, which adds the same delay to every sync (the
+//! first of the delays is 0: the disk as it is). `baseline.rs` and `walwright_store.rs` say what each of them
+//! does with it.
+//!
+//! *The counts.* Commands are the writes that the forwarder sent to Walwright, statements the SQL that it ran to
+//! carry them out, and syncs those of all the store's files, seen by the VFS, checkpoints included.
 //!
 //! *The disk.* Every store gets a fresh file in a fresh folder, which is removed in the end, also after
 //! Ctrl-C. On a filesystem in memory a sync costs nothing and the figures say nothing; then there is a
@@ -62,6 +69,7 @@ mod session;
 mod session_store;
 mod table;
 mod walwright_store;
+mod work;
 
 use crate::folder::Folder;
 use crate::options::{Command, HELP, Options};

@@ -1,7 +1,6 @@
 //! The database as a stranger sees it, whatever the store says.
 
 use crate::Result;
-use crate::session::COUNT_IN_SANDBOX;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 use std::time::Duration;
@@ -28,12 +27,15 @@ impl Observer {
 
     /// How many sessions the sandbox has.
     pub fn sessions_of(&self, sandbox_id: &str) -> Result<i64> {
-        Ok(block_in_place(|| self.0.query_row(COUNT_IN_SANDBOX, [sandbox_id], |row| row.get(0)))?)
+        self.count("SELECT count(*) FROM ssh_session WHERE sandbox_id = ?1", sandbox_id)
     }
 
     /// How many of the sandbox's sessions are revoked.
     pub fn revoked_sessions_of(&self, sandbox_id: &str) -> Result<i64> {
-        let sql = "SELECT count(*) FROM ssh_session WHERE sandbox_id = ?1 AND revoked";
+        self.count("SELECT count(*) FROM ssh_session WHERE sandbox_id = ?1 AND revoked", sandbox_id)
+    }
+
+    fn count(&self, sql: &str, sandbox_id: &str) -> Result<i64> {
         Ok(block_in_place(|| self.0.query_row(sql, [sandbox_id], |row| row.get(0)))?)
     }
 }

@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub const HELP: &str = "\
-Measures a TCP forwarder that keeps a SQLite record of every connection, on two stores:
-'baseline' (one mutexed connection, rollback journal, a commit a statement) and 'walwright'.
+Measures a TCP forwarder that keeps a SQLite record of every connection, on three stores:
+'baseline' (one mutexed connection, rollback journal, a commit a statement), 'walwright', and
+'pipelined' (Walwright too; a record's update is sent right behind its insert).
 
 Usage: cargo run --release --example forward_gateway -- [OPTIONS]
 
@@ -18,7 +19,8 @@ Options:
                         directory, or below ./target if that is in memory)
   --sync-delay-ms LIST  milliseconds added to every sync, one run for each (default: 0,5)
   --connections LIST    how many connections to open at once (default: 1,6,16,32,64)
-  --store NAME          baseline or walwright; a list, or given again, for both (default: both)
+  --store NAME          baseline, walwright or pipelined; a list, or given again, for several
+                        (default: all)
   --json                one JSON object a row on the standard output, and nothing else there
   --help                this text
 
@@ -60,15 +62,18 @@ impl Options {
 pub enum StoreName {
     Baseline,
     Walwright,
+    /// Walwright, with pairs that are sent without waiting in between.
+    Pipelined,
 }
 
 impl StoreName {
-    const ALL: [Self; 2] = [Self::Baseline, Self::Walwright];
+    const ALL: [Self; 3] = [Self::Baseline, Self::Walwright, Self::Pipelined];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Baseline => "baseline",
             Self::Walwright => "walwright",
+            Self::Pipelined => "pipelined",
         }
     }
 }
@@ -135,7 +140,7 @@ fn count(text: &str) -> Result<usize, String> {
 
 fn store(text: &str) -> Result<StoreName, String> {
     let known = StoreName::ALL.into_iter().find(|name| name.as_str() == text);
-    known.ok_or_else(|| format!("{text:?} is neither baseline nor walwright"))
+    known.ok_or_else(|| format!("{text:?} is not one of baseline, walwright and pipelined"))
 }
 
 #[cfg(test)]
@@ -149,18 +154,18 @@ mod tests {
     #[test]
     fn the_defaults_are_the_whole_workload() {
         let Ok(Command::Run(options)) = parsed(&[]) else { panic!("no options are fine") };
-        assert_eq!(options.steps(), 2 * 2 * 7);
+        assert_eq!(options.steps(), 2 * 3 * 7);
     }
 
     #[test]
     fn stores_add_up_in_any_form() {
         for arguments in [
-            ["--store", "walwright", "--store=baseline"].as_slice(),
-            &["--store", "walwright,baseline"],
-            &["--store=baseline,walwright,baseline"],
+            ["--store", "pipelined", "--store=baseline"].as_slice(),
+            &["--store", "pipelined,baseline"],
+            &["--store=baseline,pipelined,baseline"],
         ] {
             let Ok(Command::Run(options)) = parsed(arguments) else { panic!("{arguments:?}") };
-            assert_eq!(options.stores, StoreName::ALL);
+            assert_eq!(options.stores, [StoreName::Baseline, StoreName::Pipelined]);
         }
     }
 

@@ -1,7 +1,7 @@
 //! What the figures come to: how a store scales, and how far apart the stores are.
 
 use crate::load::Load;
-use crate::options::StoreName::{self, Baseline, Walwright};
+use crate::options::StoreName::{self, Baseline, Pipelined, Walwright};
 use crate::rows::{DeleteRow, ForwardRow};
 use crate::table::Table;
 
@@ -53,27 +53,27 @@ impl Times<'_> {
             quotient(of(most), of(fewest)).filter(|_| fewest < most)
         };
         let mut ratios = Vec::new();
-        for (store, limit) in [(Baseline, ""), (Walwright, asked(ASKED_GROWTH))] {
+        let growths = [(Baseline, ""), (Walwright, asked(ASKED_GROWTH)), (Pipelined, asked(ASKED_GROWTH))];
+        for (store, limit) in growths {
             let what = format!("{store}, {most} connections / {fewest}: wall");
             ratios.push(Ratio { what, value: growth(store, |row| row.wall_s), asked: limit });
             let what = format!("{store}, {most} connections / {fewest}: last response");
             ratios.push(Ratio { what, value: growth(store, |row| row.responses_s), asked: "" });
         }
 
-        let gain = |time: fn(&ForwardRow) -> f64| {
+        let gain = |store, time: fn(&ForwardRow) -> f64| {
             let of = |store| self.forward(store, most).map(time);
-            quotient(of(Baseline), of(Walwright))
+            quotient(of(Baseline), of(store))
         };
-        let what = format!("baseline / walwright, {most} connections: wall");
-        ratios.push(Ratio { what, value: gain(|row| row.wall_s), asked: asked(ASKED_GAIN) });
-        let what = format!("baseline / walwright, {most} connections: last response");
-        ratios.push(Ratio { what, value: gain(|row| row.responses_s), asked: "" });
-        let what = "baseline / walwright, delete: wall".to_owned();
-        ratios.push(Ratio {
-            what,
-            value: quotient(self.delete(Baseline), self.delete(Walwright)),
-            asked: "",
-        });
+        for store in [Walwright, Pipelined] {
+            let what = format!("baseline / {store}, {most} connections: wall");
+            ratios.push(Ratio { what, value: gain(store, |row| row.wall_s), asked: asked(ASKED_GAIN) });
+            let what = format!("baseline / {store}, {most} connections: last response");
+            ratios.push(Ratio { what, value: gain(store, |row| row.responses_s), asked: "" });
+            let what = format!("baseline / {store}, delete: wall");
+            let value = quotient(self.delete(Baseline), self.delete(store));
+            ratios.push(Ratio { what, value, asked: "" });
+        }
         ratios
     }
 

@@ -8,6 +8,7 @@ use crate::ratios;
 use crate::rows::{DeleteRow, ForwardRow, milliseconds};
 use crate::scene::Scene;
 use crate::table::Table;
+use crate::work::Work;
 use serde::Serialize;
 use std::io::{Write, stdout};
 
@@ -36,8 +37,14 @@ impl Report {
         self.journal_modes.push((scene, mode));
     }
 
-    pub fn forwarded(&mut self, scene: Scene, load: Load, measured: &load::Measured) -> Result<()> {
-        let row = ForwardRow::new(scene, load, measured);
+    pub fn forwarded(
+        &mut self,
+        scene: Scene,
+        load: Load,
+        measured: &load::Measured,
+        work: Work,
+    ) -> Result<()> {
+        let row = ForwardRow::new(scene, load, measured, work);
         self.print_json(&row)?;
         self.forwards.push(row);
         Ok(())
@@ -92,8 +99,18 @@ impl Report {
     }
 
     fn forward_table(&self) -> Table {
-        let headers =
-            ["sync delay", "store", "connections", "completed", "mean ms", "last response s", "wall s"];
+        let headers = [
+            "sync delay",
+            "store",
+            "connections",
+            "completed",
+            "mean ms",
+            "last response s",
+            "wall s",
+            "commands",
+            "statements",
+            "syncs",
+        ];
         let mut table = Table::new(&headers).grouped_by(2);
         for row in &self.forwards {
             table.row([
@@ -101,9 +118,12 @@ impl Report {
                 row.store.to_string(),
                 short(row.connections),
                 row.completed.to_string(),
-                row.mean_ms.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.2}")),
+                or_dash(row.mean_ms.map(|mean| format!("{mean:.2}"))),
                 format!("{:.4}", row.responses_s),
                 format!("{:.4}", row.wall_s),
+                or_dash(row.commands),
+                or_dash(row.statements),
+                row.syncs.to_string(),
             ]);
         }
         table
@@ -135,6 +155,10 @@ impl Report {
         }
         table
     }
+}
+
+fn or_dash(figure: Option<impl ToString>) -> String {
+    figure.map_or_else(|| "-".to_owned(), |figure| figure.to_string())
 }
 
 fn short(load: Load) -> String {

@@ -4,6 +4,7 @@ use crate::delete;
 use crate::load::{self, Load};
 use crate::options::StoreName;
 use crate::scene::Scene;
+use crate::work::Work;
 use serde::{Serialize, Serializer};
 use std::time::Duration;
 
@@ -17,6 +18,10 @@ pub struct ForwardRow {
     pub wall_s: f64,
     /// None if no connection was completed.
     pub mean_ms: Option<f64>,
+    /// Commands, and the statements that carried them out; none if the store does not count them.
+    pub commands: Option<u64>,
+    pub statements: Option<u64>,
+    pub syncs: u64,
     #[serde(skip)]
     pub responses_s: f64,
 }
@@ -37,7 +42,7 @@ pub struct DeleteRow {
 }
 
 impl ForwardRow {
-    pub fn new(scene: Scene, load: Load, measured: &load::Measured) -> Self {
+    pub fn new(scene: Scene, load: Load, measured: &load::Measured, work: Work) -> Self {
         Self {
             store: scene.store,
             sync_delay_ms: scene.sync_delay_ms(),
@@ -45,6 +50,9 @@ impl ForwardRow {
             completed: measured.completed,
             wall_s: seconds(measured.wall),
             mean_ms: measured.mean.map(milliseconds),
+            commands: work.writes.map(|writes| writes.commands),
+            statements: work.writes.map(|writes| writes.statements),
+            syncs: work.syncs,
             responses_s: seconds(measured.responses),
         }
     }
@@ -83,11 +91,12 @@ pub fn milliseconds(duration: Duration) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::work::Writes;
 
     const SCENE: Scene = Scene { store: StoreName::Walwright, sync_delay: Duration::from_millis(5) };
 
     #[test]
-    fn a_load_is_an_object_with_six_fields() {
+    fn a_load_is_an_object_with_nine_fields() {
         let mut measured = load::Measured {
             completed: 6,
             wall: Duration::from_micros(12_345),
@@ -95,17 +104,18 @@ mod tests {
             responses: Duration::from_micros(8_000),
             failure: None,
         };
-        let row = ForwardRow::new(SCENE, Load::Together(6), &measured);
+        let mut work = Work { writes: Some(Writes { commands: 12, statements: 7 }), syncs: 2 };
+        let row = ForwardRow::new(SCENE, Load::Together(6), &measured, work);
         assert_eq!(
             serde_json::to_string(&row).expect("plain data"),
-            r#"{"store":"walwright","sync_delay_ms":5,"connections":6,"completed":6,"wall_s":0.012345,"mean_ms":7.654}"#
+            r#"{"store":"walwright","sync_delay_ms":5,"connections":6,"completed":6,"wall_s":0.012345,"mean_ms":7.654,"commands":12,"statements":7,"syncs":2}"#
         );
 
-        (measured.completed, measured.mean) = (0, None);
-        let row = ForwardRow::new(SCENE, Load::Sequential, &measured);
+        (measured.completed, measured.mean, work.writes) = (0, None, None);
+        let row = ForwardRow::new(SCENE, Load::Sequential, &measured, work);
         let json = serde_json::to_string(&row).expect("plain data");
         assert!(json.contains(r#""connections":"sequential","completed":0"#), "{json}");
-        assert!(json.ends_with(r#""mean_ms":null}"#), "{json}");
+        assert!(json.ends_with(r#""mean_ms":null,"commands":null,"statements":null,"syncs":2}"#), "{json}");
     }
 
     #[test]

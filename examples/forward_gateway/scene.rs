@@ -13,8 +13,10 @@ use crate::options::{Options, StoreName};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::session_store::SessionStore;
-use crate::walwright_store::WalwrightStore;
+use crate::walwright_store::{Pairs, WalwrightStore};
+use crate::work::Work;
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 use walwright_test_support::FaultVfs;
 
@@ -47,22 +49,34 @@ pub struct Stage<'run> {
 
 impl Stage<'_> {
     pub async fn play(&mut self, scene: Scene) -> Result<()> {
-        let played = match scene.store {
-            StoreName::Baseline => self.play_on::<Baseline>(scene).await,
-            StoreName::Walwright => self.play_on::<WalwrightStore>(scene).await,
-        };
-        played.map_err(|error| format!("{scene}: {error}").into())
+        self.play_out(scene).await.map_err(|error| format!("{scene}: {error}").into())
     }
 
-    async fn play_on<S: SessionStore>(&mut self, scene: Scene) -> Result<()> {
+    async fn play_out(&mut self, scene: Scene) -> Result<()> {
         let vfs = FaultVfs::unique("forward-gateway");
         vfs.set_sync_delay(scene.sync_delay);
         let path = self.folder.new_database();
-        let store = S::open(&path, vfs.name()).await?;
-        let observer = Observer::open(&path)?;
+        let walwright = |pairs| WalwrightStore::open(&path, vfs.name(), pairs);
+        match scene.store {
+            StoreName::Baseline => {
+                self.play_on(Baseline::open(&path, vfs.name()).await?, scene, &path, vfs).await
+            }
+            StoreName::Walwright => self.play_on(walwright(Pairs::OneByOne).await?, scene, &path, vfs).await,
+            StoreName::Pipelined => self.play_on(walwright(Pairs::Pipelined).await?, scene, &path, vfs).await,
+        }
+    }
+
+    async fn play_on<S: SessionStore>(
+        &mut self,
+        store: S,
+        scene: Scene,
+        path: &Path,
+        vfs: &FaultVfs,
+    ) -> Result<()> {
+        let observer = Observer::open(path)?;
         self.report.journal_mode(scene, observer.journal_mode()?);
 
-        self.forward(scene, &store, &observer).await?;
+        self.forward(scene, &store, &observer, vfs).await?;
         self.delete(scene, &store, &observer).await?;
 
         // SQLite would checkpoint for whoever closes last, and that is for the store to do.
@@ -70,7 +84,13 @@ impl Stage<'_> {
         store.close().await
     }
 
-    async fn forward<S: SessionStore>(&mut self, scene: Scene, store: &S, observer: &Observer) -> Result<()> {
+    async fn forward<S: SessionStore>(
+        &mut self,
+        scene: Scene,
+        store: &S,
+        observer: &Observer,
+        vfs: &FaultVfs,
+    ) -> Result<()> {
         let server = HttpServer::start().await?;
         let forwarder = Forwarder::start(store.clone(), server.address()).await?;
         fetch(forwarder.address()).await?;
@@ -78,12 +98,14 @@ impl Stage<'_> {
 
         for &load in &self.options.loads {
             self.progress.step(format_args!("{scene}: {load}"));
+            let before = Work::so_far(store, vfs);
             let measured = load::put_on(&forwarder, load).await?;
+            let work = Work::so_far(store, vfs) - before;
             if let Some(failure) = &measured.failure {
                 self.progress.note(format_args!("{scene}: {load}: {failure}"));
             }
             check_records(&forwarder, observer).await?;
-            self.report.forwarded(scene, load, &measured)?;
+            self.report.forwarded(scene, load, &measured, work)?;
         }
         Ok(())
     }

@@ -1,37 +1,38 @@
-//! The session record, and the SQL that both stores are given.
+//! The session record, and its table.
 
 use crate::Result;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub const SCHEMA: &str = "
     CREATE TABLE ssh_session (
-        id            TEXT    NOT NULL PRIMARY KEY,
-        sandbox_id    TEXT    NOT NULL,
-        created_at_ms INTEGER NOT NULL,
-        expires_at_ms INTEGER NOT NULL,
-        revoked       INTEGER NOT NULL
+        id               TEXT    NOT NULL PRIMARY KEY,
+        sandbox_id       TEXT    NOT NULL,
+        created_at_ms    INTEGER NOT NULL,
+        expires_at_ms    INTEGER NOT NULL,
+        revoked          INTEGER NOT NULL,
+        resource_version INTEGER NOT NULL
     );
-    CREATE INDEX ssh_session_of_sandbox ON ssh_session (sandbox_id);";
-pub const INSERT: &str = "
-    INSERT INTO ssh_session (id, sandbox_id, created_at_ms, expires_at_ms, revoked)
-    VALUES (?1, ?2, ?3, ?4, ?5)";
-pub const FIND: &str = "
-    SELECT id, sandbox_id, created_at_ms, expires_at_ms, revoked FROM ssh_session WHERE id = ?1";
-pub const REVOKE: &str = "UPDATE ssh_session SET revoked = 1 WHERE id = ?1";
-pub const COUNT_IN_SANDBOX: &str = "SELECT count(*) FROM ssh_session WHERE sandbox_id = ?1";
+    -- With the id behind it, a sandbox's sessions are listed by id without being sorted.
+    CREATE INDEX ssh_session_of_sandbox ON ssh_session (sandbox_id, id);";
+
+/// The version of a record that nobody has changed since it was inserted.
+pub const FIRST_VERSION: i64 = 1;
 
 /// How long a session is good for, unless it is revoked before.
 const LIFETIME: Duration = Duration::from_secs(60 * 60);
 
 /// The permission to forward one connection to one sandbox.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Session {
     pub id: String,
     pub sandbox_id: String,
     pub created_at_ms: i64,
     pub expires_at_ms: i64,
     pub revoked: bool,
+    /// Rises with every change of the record.
+    pub resource_version: i64,
 }
 
 impl Session {
@@ -46,31 +47,22 @@ impl Session {
             created_at_ms,
             expires_at_ms: created_at_ms + i64::try_from(LIFETIME.as_millis()).unwrap_or(i64::MAX),
             revoked: false,
+            resource_version: FIRST_VERSION,
         }
-    }
-
-    /// The values of [`INSERT`], in its order.
-    pub fn into_values(self) -> (String, String, i64, i64, bool) {
-        (self.id, self.sandbox_id, self.created_at_ms, self.expires_at_ms, self.revoked)
-    }
-
-    /// A row of [`FIND`].
-    pub fn from_row(row: &rusqlite::Row) -> rusqlite::Result<Self> {
-        Ok(Self {
-            id: row.get(0)?,
-            sandbox_id: row.get(1)?,
-            created_at_ms: row.get(2)?,
-            expires_at_ms: row.get(3)?,
-            revoked: row.get(4)?,
-        })
     }
 
     /// Whether the session permits a connection to `sandbox_id` now.
     pub fn check(&self, sandbox_id: &str) -> Result<()> {
+        if self.revoked {
+            return Err(format!("session {} is revoked", self.id).into());
+        }
+        self.check_for_its_revoker(sandbox_id)
+    }
+
+    /// The same for the connection that has itself revoked the session, or is about to: for all others.
+    pub fn check_for_its_revoker(&self, sandbox_id: &str) -> Result<()> {
         let problem = if self.sandbox_id != sandbox_id {
             "belongs to another sandbox"
-        } else if self.revoked {
-            "is revoked"
         } else if self.expires_at_ms <= now_ms() {
             "has expired"
         } else {
@@ -94,7 +86,10 @@ mod tests {
         let session = Session::new("box");
         assert!(session.check("box").is_ok());
         assert!(session.check("other").is_err());
-        assert!(Session { revoked: true, ..session.clone() }.check("box").is_err());
+        let revoked = Session { revoked: true, ..session.clone() };
+        assert!(revoked.check("box").is_err());
+        assert!(revoked.check_for_its_revoker("box").is_ok());
+        assert!(revoked.check_for_its_revoker("other").is_err());
         assert!(Session { expires_at_ms: now_ms(), ..session }.check("box").is_err());
     }
 }

@@ -6,10 +6,13 @@
 //! cargo run --release --example power_loss -- --seconds 5 --lie
 //! ```
 //!
-//! Thirteen workloads drive a store whose files are recorded: mixed acknowledgement levels, deletes that find
-//! nothing, cascades and triggers, closures and batches, checkpoints with and without readers in the way,
-//! conversion from rollback-journal mode, a hot journal, migrations, reopening, failed syncs, and concurrent
-//! clients. For every moment at which something became durable the disks that a power cut may leave there
+//! The second line is the nightly dose. The database that is recorded lies on a real disk, if there is a place for it
+//! (the system's temporary folder, else `target/`); the disks that are rebuilt lie in memory, if there is some.
+//!
+//! Fifteen workloads drive a store whose files are recorded: mixed acknowledgement levels, deletes that find
+//! nothing, cascades and triggers, closures and batches, row commands for one row in one group, work on many rows in
+//! pieces, checkpoints with and without readers in the way, conversion from rollback-journal mode, a hot journal,
+//! migrations, reopening, failed syncs, and concurrent clients. For every moment at which something became durable the disks that a power cut may leave there
 //! are rebuilt: what was synced is there, what was not may be, in part or torn between two sectors of 512
 //! bytes. Each is opened with Walwright and held against what had been promised by then:
 //!

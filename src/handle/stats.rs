@@ -36,6 +36,9 @@ pub struct Stats {
     pub reads: u64,
     /// Closures that panicked, in writes and reads.
     pub panics: u64,
+    /// Syncs of the write-ahead log that answers waited for: those of durable commits, and those between groups. The
+    /// syncs of checkpoints are not among them.
+    pub syncs: u64,
     /// Checkpoints that the writer made.
     pub checkpoints: u64,
     /// How often another program was found to have written to the file.
@@ -97,6 +100,7 @@ impl Stats {
             failed_commands: board.failed_commands.get(),
             reads: board.reads.get(),
             panics: board.panics.get(),
+            syncs: board.syncs.get(),
             checkpoints: board.checkpoints.get(),
             foreign_writes: board.foreign_writes.get(),
             stalls: board.stalls.get(),
@@ -124,6 +128,7 @@ impl Stats {
             failed_commands: 0,
             reads: 0,
             panics: 0,
+            syncs: 0,
             checkpoints: 0,
             foreign_writes: 0,
             stalls: 0,

@@ -227,8 +227,9 @@ impl Store {
     /// Waits until everything that was admitted before it is answered and durable, also what was sent at
     /// [`AckLevel::Committed`].
     ///
-    /// It changes nothing itself, and its receipt has a commit sequence like any other. Leave its
-    /// [`ack`](Write::ack) level as it is.
+    /// It changes nothing itself. Its receipt has a commit sequence like any other, that of the moment at which it
+    /// is carried out: where it waits for [`BulkWrite`](crate::BulkWrite)s, later than those of commands that were
+    /// sent behind it, which do not wait. Leave its [`ack`](Write::ack) level as it is.
     ///
     /// # Errors
     /// See [`WriteError`]. Then nothing can be said about the writes before it; each has an answer of its own.

@@ -216,7 +216,6 @@ pub struct Pending<T> {
 }
 
 /// A write between the caller and the queue.
-#[expect(clippy::large_enum_variant, reason = "an allocation for every write would cost more than the room")]
 enum Sending<T> {
     Unsent(Write<T>),
     Sent(InLine),

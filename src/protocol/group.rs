@@ -97,8 +97,9 @@ impl<S: Storage> GroupRun<S> {
         self.judge_culprit(storage)?;
         let was_resumed = self.started.iter().any(|one| one.is_resumed);
         let report = self.report(level, began, applied);
-        self.answer(queue);
+        // Counted first: who is answered and then asks for the counts finds itself among them.
         storage.report(&report);
+        self.answer(queue);
         if !matches!(ending, Ending::Settled) {
             self.carry_out_rest_alone(queue, storage, was_resumed)?;
         }
@@ -246,8 +247,8 @@ impl<S: Storage> GroupRun<S> {
         self.started.push(started);
         self.transact(storage, &[0])?;
         let report = self.report(level, began, now());
-        self.answer(queue);
         storage.report(&report);
+        self.answer(queue);
         Ok(())
     }
 

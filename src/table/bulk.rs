@@ -14,7 +14,7 @@ use crate::sqlite::writer::{BulkCall, WriteTask};
 
 /// Work on many rows as one command: a list of rows to insert, rows to delete or to update.
 ///
-/// It is carried out in pieces of a few milliseconds, each in a group with the commands that others sent
+/// It is carried out in pieces of about half a millisecond, each in a group with the commands that others sent
 /// meanwhile, so that it keeps nobody waiting. Its answer comes once, when the last piece is as safe as its
 /// [`ack`](Self::ack) level asks (a delete: durable).
 ///
@@ -55,7 +55,7 @@ use crate::sqlite::writer::{BulkCall, WriteTask};
 /// # Limits
 ///
 /// Rows and keys travel as one command, which must fit into the queue
-/// ([`StoreBuilder::queue_bytes`](crate::StoreBuilder::queue_bytes)); send longer lists in several.
+/// ([`StoreBuilder::write_queue`](crate::StoreBuilder::write_queue)); send longer lists in several.
 #[must_use = "bulk work does nothing until it is awaited, waited for or submitted"]
 pub struct BulkWrite<T> {
     table: Table<T>,
@@ -94,7 +94,7 @@ impl<T> BulkWrite<T> {
         let Self { table, work, is_atomic } = self;
         let call = work.map(|work| {
             let command = BulkCommand { table: table.shape.clone(), work, is_atomic };
-            WriteTask::Bulk(BulkCall::new(command))
+            WriteTask::Bulk(Box::new(BulkCall::new(command)))
         });
         table.store.write_task(call, |output| {
             let receipt = output.receipt;

@@ -16,8 +16,8 @@ use crate::sync::Arc;
 
 /// A change of columns of one row, made by [`Table::update`]. Await it, wait for it or submit it.
 ///
-/// The command is put together here, and [`send`](Self::send) or any of [`ack`](Self::ack),
-/// [`deadline`](Self::deadline), [`submit`](Self::submit) ends that. What is wrong with a column or value is
+/// The command is put together here, columns and guards first; [`send`](Self::send) or any of [`ack`](Self::ack),
+/// [`deadline`](Self::deadline), [`submit`](Self::submit) ends that and gives a [`Write`]. What is wrong with a column or value is
 /// reported when it is sent, and nothing is queued then.
 #[must_use = "an update does nothing until it is awaited, waited for or submitted"]
 pub struct Update<T> {
@@ -88,7 +88,9 @@ impl<T> Delete<T> {
 macro_rules! guarded {
     ($change:ident) => {
         impl<T> $change<T> {
-            /// Carries it out only if the row has this revision: that of a receipt, or of a row that was read.
+            /// Carries it out only if the row has this revision: that of a receipt, or of a row that was read. A
+            /// counting revision is 1 as an insert leaves it, so a change can be guarded before the receipt of the
+            /// insert is there.
             /// Otherwise, also if the row is not there, it fails with [`WriteError::Conflict`].
             pub fn if_revision(mut self, revision: impl Into<Option<i64>>) -> Self {
                 self.command = self.command.and_then(|mut command| {

@@ -7,7 +7,7 @@ use rusqlite::{Connection, ToSql, params_from_iter};
 use serde::{Deserialize, Serialize};
 
 use super::decode::decode;
-use super::encode::encode;
+use super::encode::encoded;
 use super::text::{TextCondition, contains, contains_exactly, starts_with, starts_with_exactly};
 use super::*;
 use crate::row::{Value, quoted};
@@ -216,7 +216,7 @@ fn what_is_read_is_what_was_stored() {
     for round in 0..5_000 {
         let at = || format!("ROUND_TRIP_SEED={seed}, round {round}");
         let record = Record::random(&mut random);
-        match encode(&record) {
+        match encoded(&record) {
             Ok(row) => {
                 assert_eq!(record.unstorable(), [""; 0], "{}", at());
                 insert(&connection, &row);
@@ -229,7 +229,7 @@ fn what_is_read_is_what_was_stored() {
 
                 let untyped: Row = decode(&columns, values.clone()).unwrap();
                 let again: Vec<Value> =
-                    encode(&untyped).unwrap().into_iter().map(|(_, value)| value).collect();
+                    encoded(&untyped).unwrap().into_iter().map(|(_, value)| value).collect();
                 assert_eq!(again, values, "{}", at());
             }
             Err(error) => {
@@ -286,7 +286,7 @@ fn an_id_of_none_is_made_by_the_database_and_a_default_takes_a_field_that_is_lef
             "CREATE TABLE t (id INTEGER PRIMARY KEY, kind TEXT DEFAULT 'text', note TEXT DEFAULT 'n')",
         )
         .unwrap();
-    insert(&connection, &encode(&Message { id: None, kind: None, note: None }).unwrap());
+    insert(&connection, &encoded(&Message { id: None, kind: None, note: None }).unwrap());
     let (columns, values) = newest(&connection);
     let expected = Message { id: Some(1), kind: Some("text".to_owned()), note: None };
     assert_eq!(decode::<Message>(&columns, values), Ok(expected));

@@ -48,48 +48,67 @@ impl RowFields {
 /// Sorts the fields of a row to the columns. The revision and generated columns are the database's own and left
 /// out.
 fn sort_row<T: Serialize + ?Sized>(shape: &TableShape, row: &T) -> Result<SortedRow, RowError> {
-    let fields = encode(row).map_err(RowError::InvalidValue)?;
-    let revision = shape.revision.map(|revision| revision.column);
-    let mut key: Vec<Option<Value>> = vec![None; shape.key.len()];
-    let mut set = Vec::with_capacity(fields.len());
-    for (at, (field, value)) in fields.into_iter().enumerate() {
-        // Fields mostly stand in the order of the columns.
-        let here = shape.columns.get(at).filter(|column| column.name == *field);
-        let Some(column) = here.map(|_| at).or_else(|| shape.column(&field)) else {
-            return Err(RowError::UnknownColumn { table: shape.name.clone(), column: field.into() });
-        };
-        if Some(column) == revision || shape.columns[column].is_generated {
-            continue;
+    let mut set = Vec::with_capacity(shape.columns.len());
+    let mut failed = None;
+    let encoded = encode(row, |position, field, value| match column_of(shape, position, &field, &value) {
+        Ok(Some(column)) => set.push((column, value)),
+        Ok(None) => {}
+        Err(error) => {
+            failed.get_or_insert(error);
         }
-        // The database makes the rowid, or leaves the one that is there alone.
-        if Some(column) == shape.rowid_column && value.is_null() {
-            continue;
-        }
-        keeps(&shape.columns[column], &value).map_err(|reason| {
-            RowError::InvalidValue(InvalidValue { position: at + 1, name: Some(field.into_owned()), reason })
-        })?;
-        match shape.key.iter().position(|part| *part == column) {
-            Some(part) => {
-                if key[part].replace(value).is_some() {
-                    return Err(RowError::NamedTwice { table: shape.name.clone() });
-                }
-            }
-            None => set.push((column, value)),
+    });
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    encoded.map_err(RowError::InvalidValue)?;
+    // Fields mostly stand in the order of the columns.
+    if !set.is_sorted_by(|one, next| one.0 < next.0) {
+        set.sort_unstable_by_key(|(column, _)| *column);
+        if set.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            return Err(RowError::NamedTwice { table: shape.name.clone() });
         }
     }
-    let key = if key.iter().all(Option::is_some) {
-        key.into_iter().flatten().collect()
-    } else {
-        // Some of its parts have defaults, then.
-        let given = shape.key.iter().zip(key);
-        set.extend(given.filter_map(|(column, value)| value.map(|value| (*column, value))));
-        Vec::new()
+    Ok(SortedRow { key: take_key(shape, &mut set), set })
+}
+
+/// The column that a field is to set, if it is one that can be written.
+fn column_of(
+    shape: &TableShape,
+    position: usize,
+    field: &str,
+    value: &Value,
+) -> Result<Option<usize>, RowError> {
+    let same_place = position.wrapping_sub(1);
+    let is_here = shape.columns.get(same_place).is_some_and(|column| column.name == field);
+    let Some(place) = is_here.then_some(same_place).or_else(|| shape.column(field)) else {
+        return Err(RowError::UnknownColumn { table: shape.name.clone(), column: field.to_owned() });
     };
-    set.sort_unstable_by_key(|(column, _)| *column);
-    if set.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-        return Err(RowError::NamedTwice { table: shape.name.clone() });
+    let column = &shape.columns[place];
+    if shape.revision.is_some_and(|revision| revision.column == place) || column.is_generated {
+        return Ok(None);
     }
-    Ok(SortedRow { key, set })
+    // The database makes the rowid, or leaves the one that is there alone.
+    if shape.rowid_column == Some(place) && value.is_null() {
+        return Ok(None);
+    }
+    match keeps(column, value) {
+        Ok(()) => Ok(Some(place)),
+        Err(reason) => {
+            let name = Some(field.to_owned());
+            Err(RowError::InvalidValue(InvalidValue { position, name, reason }))
+        }
+    }
+}
+
+/// Takes the key out of what is to be set, if all of it is there. Otherwise some of its parts have defaults, and
+/// what there is of it is set like any other column.
+fn take_key(shape: &TableShape, set: &mut Vec<(usize, Value)>) -> Vec<Value> {
+    let place = |set: &[(usize, Value)], part| set.binary_search_by_key(part, |(column, _)| *column).ok();
+    if !shape.key.iter().all(|part| place(set, part).is_some()) {
+        return Vec::new();
+    }
+    let take = |part| place(set, part).map(|at| set.remove(at).1);
+    shape.key.iter().filter_map(take).collect()
 }
 
 impl<T> Table<T> {
@@ -181,19 +200,21 @@ impl std::error::Error for RowError {}
 /// Whether the column keeps a value, or one that means the same: SQLite converts what does not fit the declared type,
 /// and then another value would be read than was sent.
 fn keeps(column: &ColumnShape, value: &Value) -> Result<(), String> {
-    let declared = column.declared_type.to_ascii_uppercase();
+    let declared = || column.declared_type.to_ascii_uppercase();
     match (column.affinity, value) {
-        (Affinity::Text, Value::Integer(_) | Value::Real(_)) => {
-            Err(format!("the column is declared {declared} and would turn the number into text; send text"))
-        }
+        (Affinity::Text, Value::Integer(_) | Value::Real(_)) => Err(format!(
+            "the column is declared {} and would turn the number into text; send text",
+            declared()
+        )),
         (Affinity::Integer | Affinity::Real | Affinity::Numeric, Value::Text(text)) if is_number(text) => {
             Err(format!(
-                "the column is declared {declared} and would turn the text into a number; send a number"
+                "the column is declared {} and would turn the text into a number; send a number",
+                declared()
             ))
         }
         // Beyond 2^53 not every integer is a floating-point number.
         (Affinity::Real, Value::Integer(integer)) if integer.unsigned_abs() > 1 << f64::MANTISSA_DIGITS => {
-            Err(format!("the column is declared {declared} and would round so large an integer"))
+            Err(format!("the column is declared {} and would round so large an integer", declared()))
         }
         _ => Ok(()),
     }

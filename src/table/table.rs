@@ -151,7 +151,8 @@ impl<T> Table<T> {
 }
 
 impl<T: Serialize> Table<T> {
-    /// Inserts a row. The engine writes its revision, whatever the row's own field holds.
+    /// Inserts a row. The engine writes its revision, whatever the row's own field holds; a field that is only
+    /// read can have serde's `skip_serializing`.
     ///
     /// A field that is left out (serde's `skip_serializing_if`) is filled in by the database: the receipt tells
     /// with what. So is an INTEGER PRIMARY KEY that is `None`.
@@ -262,7 +263,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Table<T> {
         };
         let task = self.key(key).map(|key| {
             let (table, columns) = (Arc::clone(&self.shape), Arc::clone(&self.columns));
-            WriteTask::Modify(ModifyCall { table, key, columns, change: Box::new(changed) })
+            WriteTask::Modify(Box::new(ModifyCall { table, key, columns, change: Box::new(changed) }))
         });
         self.store.write_task(task, |WriteOutput { receipt, value }| match value {
             WriteValue::Modified(effect, value) => match value.downcast::<Contained<R>>() {

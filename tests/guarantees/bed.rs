@@ -10,7 +10,13 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use walwright::rusqlite::types::FromSql;
+<<<<<<< HEAD
+use walwright::{
+    AckLevel, Applied, BulkReceipt, Migration, Receipt, RowReceipt, Store, StoreBuilder, Write, WriteError,
+};
+=======
 use walwright::{AckLevel, Applied, Migration, Receipt, RowReceipt, Store, StoreBuilder, Write, WriteError};
+>>>>>>> main
 use walwright_test_support::vfs::{DatabaseCreation, FileKind, Image};
 use walwright_test_support::{FaultVfs, Gate, Scratch, watchdog};
 
@@ -116,6 +122,9 @@ impl Bed {
         &self,
         store: &Store,
         writes: impl IntoIterator<Item = W>,
+<<<<<<< HEAD
+    ) -> Vec<(Result<Told, WriteError>, Image)> {
+=======
     ) -> Vec<(Result<Receipt, WriteError>, Image)> {
         self.pictured(store, writes.into_iter().map(|write| (write.into().0)()))
     }
@@ -136,6 +145,7 @@ impl Bed {
         store: &Store,
         sent: impl Iterator<Item = Answering<R>>,
     ) -> Vec<(Result<R, WriteError>, Image)> {
+>>>>>>> main
         let gate = hold_writer(store);
         let mut waiting: Vec<Waiting<R>> = sent.map(|answering| Waiting::new(answering, self.vfs)).collect();
         for one in &mut waiting {
@@ -146,7 +156,7 @@ impl Bed {
     }
 
     /// The same for one write.
-    pub fn answer(&self, store: &Store, write: impl Into<AnyWrite>) -> (Result<Receipt, WriteError>, Image) {
+    pub fn answer(&self, store: &Store, write: impl Into<AnyWrite>) -> (Result<Told, WriteError>, Image) {
         self.answers(store, [write]).remove(0)
     }
 
@@ -159,29 +169,66 @@ impl Bed {
     }
 }
 
+<<<<<<< HEAD
+/// What every successful write tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    pub sequence: u64,
+    pub rows_changed: u64,
+}
+
+/// A success of some kind of write.
+pub trait Success: 'static {
+    fn told(&self) -> Told;
+}
+=======
 type Answering<R> = Pin<Box<dyn Future<Output = Result<R, WriteError>>>>;
 
 /// A write of any kind, of whose result only the receipt matters.
 pub struct AnyWrite(Box<dyn FnOnce() -> Answering<Receipt>>);
+>>>>>>> main
 
-impl From<Write<Receipt>> for AnyWrite {
-    fn from(write: Write<Receipt>) -> Self {
-        Self(Box::new(|| Box::pin(write.try_submit().expect("there is room"))))
+impl Success for Receipt {
+    fn told(&self) -> Told {
+        Told { sequence: self.sequence, rows_changed: self.rows_changed }
     }
 }
 
-impl<T: 'static> From<Write<Applied<T>>> for AnyWrite {
-    fn from(write: Write<Applied<T>>) -> Self {
+impl<T: 'static> Success for Applied<T> {
+    fn told(&self) -> Told {
+        self.receipt.told()
+    }
+}
+
+impl Success for RowReceipt {
+    fn told(&self) -> Told {
+        Told { sequence: self.sequence, rows_changed: self.rows_changed }
+    }
+}
+
+impl Success for BulkReceipt {
+    fn told(&self) -> Told {
+        Told { sequence: self.sequence, rows_changed: self.rows_changed }
+    }
+}
+
+type Answering = Pin<Box<dyn Future<Output = Result<Told, WriteError>>>>;
+
+/// A write of any kind, of whose result only what all have in common matters.
+pub struct AnyWrite(Box<dyn FnOnce() -> Answering>);
+
+impl<S: Success> From<Write<S>> for AnyWrite {
+    fn from(write: Write<S>) -> Self {
         Self(Box::new(|| {
             let pending = write.try_submit().expect("there is room");
-            Box::pin(async { pending.await.map(|applied| applied.receipt) })
+            Box::pin(async { pending.await.map(|success| success.told()) })
         }))
     }
 }
 
 impl AnyWrite {
     /// Sends it and waits.
-    pub fn wait(self) -> Result<Receipt, WriteError> {
+    pub fn wait(self) -> Result<Told, WriteError> {
         let mut answering = (self.0)();
         let unpark = Waker::from(Arc::new(Unpark(thread::current())));
         loop {
@@ -227,14 +274,22 @@ impl<R> Waiting<R> {
         Self { answering, waker: Waker::from(camera.clone()), camera }
     }
 
+<<<<<<< HEAD
+    fn poll(&mut self) -> Option<Result<Told, WriteError>> {
+=======
     fn poll(&mut self) -> Option<Result<R, WriteError>> {
+>>>>>>> main
         match self.answering.as_mut().poll(&mut Context::from_waker(&self.waker)) {
             Poll::Ready(answer) => Some(answer),
             Poll::Pending => None,
         }
     }
 
+<<<<<<< HEAD
+    fn wait(mut self) -> (Result<Told, WriteError>, Image) {
+=======
     fn wait(mut self) -> (Result<R, WriteError>, Image) {
+>>>>>>> main
         loop {
             // The answer is there a moment before its picture: wait for the picture first.
             if self.camera.image.lock().unwrap().is_some()

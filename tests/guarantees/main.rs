@@ -6,6 +6,7 @@
 mod bed;
 mod g01_acknowledged_means_durable;
 mod g02_a_delete_is_acknowledged_only_after_it_is_durable;
+mod g02_deletes_through_a_table;
 mod g03_one_writer;
 mod g04_order;
 mod g05_a_failure_stays_with_its_command;

@@ -10,23 +10,29 @@ use walwright::{Migration, OpenError, Store, StoreState};
 use walwright_test_support::vfs::{DatabaseCreation, Image};
 use walwright_test_support::{FaultVfs, Probe, Rng, Scratch};
 
-use crate::client::Client;
-use crate::judge::{self, Found, Logs};
-use crate::model::{Answer, Entry, SENTINEL, State};
+use crate::client::{Client, Handles};
+use crate::crowd;
+use crate::item::{Failure, SENTINEL};
+use crate::judge::{self, Found, Log, Logs};
+use crate::model::Answer;
 use crate::program::{CLIENTS, Event, Life, Limits, Program, Survivors};
 
-const MIGRATIONS: &[Migration] = &[Migration::sql(
-    "CREATE TABLE item (id INTEGER PRIMARY KEY, value INTEGER NOT NULL);
-     CREATE INDEX item_value ON item (value);
-     CREATE TABLE journal (id INTEGER PRIMARY KEY, client INTEGER NOT NULL, entry INTEGER NOT NULL);
-     INSERT INTO item VALUES (0, 0);",
-)];
+const MIGRATIONS: &[Migration] = &[
+    Migration::sql(
+        "CREATE TABLE item (id INTEGER PRIMARY KEY, value INTEGER NOT NULL, note INTEGER,
+                            revision INTEGER NOT NULL DEFAULT 0);
+         CREATE INDEX item_value ON item (value);
+         CREATE TABLE journal (id INTEGER PRIMARY KEY, client INTEGER NOT NULL, entry INTEGER NOT NULL);
+         INSERT INTO item (id, value) VALUES (0, 0);",
+    ),
+    Migration::sql(crowd::SCHEMA),
+];
 
 /// What the clients of one life share.
 pub struct Shared {
     vfs: &'static FaultVfs,
     store: Mutex<Option<Store>>,
-    logs: [Mutex<Vec<Entry>>; CLIENTS],
+    logs: [Mutex<Log>; CLIENTS],
     pub event: Event,
     after: usize,
     answers: AtomicUsize,
@@ -37,15 +43,14 @@ pub struct Shared {
 /// The moment at which the power went.
 struct Cut {
     image: Image,
-    /// The highest sequences that were acknowledged by then: as durable, and at all.
-    durable: u64,
-    last: u64,
+    /// What was answered by then.
+    logs: Logs,
 }
 
 /// How a life has ended.
 struct End {
     path: PathBuf,
-    begin: [State; CLIENTS],
+    begin: Found,
     logs: Logs,
     cut: Option<Cut>,
 }
@@ -63,7 +68,7 @@ pub fn run(vfs: &'static FaultVfs, program: &Program) -> Vec<String> {
     for (number, life) in program.lives.iter().enumerate() {
         let (store, begin) = begin(vfs, &path, &life.limits, end.take(), &mut last_sequence);
         let ended = live(vfs, store, life, begin, path, &mut tally);
-        check_sequences(&ended.logs, last_sequence);
+        judge::check_sequences(&ended.logs, last_sequence);
         path = match &ended.cut {
             None => ended.path.clone(),
             Some(cut) => {
@@ -74,7 +79,8 @@ pub fn run(vfs: &'static FaultVfs, program: &Program) -> Vec<String> {
         };
         end = Some(ended);
     }
-    let limits = Limits { queued_commands: 64, group_commands: 64, soft_wal_bytes: 4 << 20 };
+    let limits =
+        Limits { queued_commands: 64, group_commands: 64, soft_wal_bytes: 4 << 20, coalescing: true };
     let (store, _) = begin(vfs, &path, &limits, end, &mut last_sequence);
     store.close().wait().unwrap();
     vfs.stop_recording();
@@ -88,14 +94,14 @@ fn begin(
     limits: &Limits,
     before: Option<End>,
     last_sequence: &mut u64,
-) -> (Store, [State; CLIENTS]) {
+) -> (Store, Found) {
     vfs.start_recording(DatabaseCreation::AtOnce);
     let store = open(vfs, path, limits);
     let found = Found::in_file(&Probe::open(path).unwrap()).unwrap();
     if let Some(End { begin, logs, cut, .. }) = before {
         let (verdict, last) = match &cut {
             None => (judge::after_close(&begin, &logs, &found), last_of(&logs)),
-            Some(cut) => (judge::after_power_cut(&begin, &logs, cut.durable, &found), cut.last),
+            Some(cut) => (judge::after_power_cut(&begin, &logs, &cut.logs, &found), last_of(&cut.logs)),
         };
         verdict.unwrap_or_else(|text| panic!("{text}\nbegun with {begin:?}\n{logs:#?}"));
         *last_sequence = last.max(*last_sequence);
@@ -103,23 +109,11 @@ fn begin(
     let cleared = store.execute("DELETE FROM journal", ()).wait().unwrap();
     assert!(cleared.sequence > *last_sequence, "sequence {} after {last_sequence}", cleared.sequence);
     *last_sequence = cleared.sequence;
-    (store, found.states)
+    (store, found)
 }
 
 fn last_of(logs: &Logs) -> u64 {
-    logs.iter().flatten().filter_map(judge::sequence).max().unwrap_or(0)
-}
-
-/// Sequences grow in each client's order, and none is used twice.
-fn check_sequences(logs: &Logs, before: u64) {
-    for log in logs {
-        let own: Vec<u64> = log.iter().filter_map(judge::sequence).collect();
-        assert!(own.is_sorted(), "a client's sequences: {own:?}");
-    }
-    let mut all: Vec<u64> = logs.iter().flatten().filter_map(judge::sequence).collect();
-    all.sort_unstable();
-    assert!(all.first().is_none_or(|first| *first > before), "sequence {all:?} after {before}");
-    assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "a sequence was used twice: {all:?}");
+    judge::sequences(logs).max().unwrap_or(0)
 }
 
 fn open(vfs: &FaultVfs, path: &Path, limits: &Limits) -> Store {
@@ -131,7 +125,9 @@ fn open(vfs: &FaultVfs, path: &Path, limits: &Limits) -> Store {
             .readers(2)
             .write_queue(limits.queued_commands, 1 << 20)
             .group(limits.group_commands, 1 << 20, Duration::from_secs(1))
-            .wal_limits(limits.soft_wal_bytes, 64 << 20);
+            .wal_limits(limits.soft_wal_bytes, 64 << 20)
+            .coalescing(limits.coalescing)
+            .on_connection(crowd::register);
         match builder.open().wait() {
             Ok(store) => return store,
             // The last handle was dropped: the store ends by itself.
@@ -148,10 +144,15 @@ fn live(
     vfs: &'static FaultVfs,
     store: Store,
     life: &Life,
-    begin: [State; CLIENTS],
+    begin: Found,
     path: PathBuf,
     tally: &mut Vec<String>,
 ) -> End {
+    let handles = Handles {
+        store: store.clone(),
+        items: store.table("item").revision("revision").open().wait().unwrap(),
+        crowd: store.table("crowd").open().wait().unwrap(),
+    };
     let shared = Shared {
         vfs,
         store: Mutex::new(Some(store.clone())),
@@ -165,7 +166,7 @@ fn live(
     thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS)
             .map(|number| {
-                let client = Client::new(number, store.clone(), &shared, begin[number]);
+                let client = Client::new(number, handles.clone(), &shared, &begin);
                 let steps = &life.clients[number];
                 let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
                 // On a runtime, so that everything that is awaited is waited for as servers do.
@@ -184,7 +185,9 @@ fn live(
     }
     vfs.disarm();
     vfs.set_free_bytes(None);
-    drop(lock(&shared.store).take());
+    drop((lock(&shared.store).take(), handles));
+    let coalesced = store.stats().coalesced;
+    tally.extend((0..coalesced).map(|_| "coalesced".to_owned()));
     end_of_store(store, &life.event);
     shared.finish(path, begin, tally)
 }
@@ -192,10 +195,7 @@ fn live(
 /// Ends the store, which must be well unless its I/O has failed.
 fn end_of_store(store: Store, event: &Event) {
     let failed = matches!(store.stats().state, StoreState::Failed(_));
-    assert!(
-        !failed || matches!(event, Event::Fault(_) | Event::FaultAndPowerCut(..)),
-        "failed under {event:?}"
-    );
+    assert!(!failed || event.fails_io(), "failed under {event:?}");
     match event {
         Event::DropHandles => return,
         Event::CloseMidway(_) => {}
@@ -210,25 +210,20 @@ fn end_of_store(store: Store, event: &Event) {
 }
 
 impl Shared {
-    /// Takes down that a command is about to be sent. Gives its place in the client's log.
-    pub fn enter(&self, client: usize, entry: Entry) -> usize {
-        let mut log = lock(&self.logs[client]);
-        log.push(entry);
-        log.len() - 1
+    /// Works on a client's log: takes down that a command is about to be sent.
+    pub fn log_of<R>(&self, client: usize, work: impl FnOnce(&mut Log) -> R) -> R {
+        work(&mut lock(&self.logs[client]))
     }
 
     /// Takes down an answer; it may be the one that the event waits for.
-    pub fn answered(&self, client: usize, entry: usize, answer: impl FnOnce(&Entry) -> Answer) {
-        {
-            let entry = &mut lock(&self.logs[client])[entry];
-            entry.answer = answer(entry);
-        }
+    pub fn answered(&self, client: usize, enter: impl FnOnce(&mut Log)) {
+        self.log_of(client, enter);
         if self.answers.fetch_add(1, Ordering::SeqCst) == self.after {
             self.happen();
         }
     }
 
-    pub fn log(&self, client: usize) -> Vec<Entry> {
+    pub fn log(&self, client: usize) -> Log {
         lock(&self.logs[client]).clone()
     }
 
@@ -256,16 +251,15 @@ impl Shared {
     /// What was acknowledged before, and then the image: what is acknowledged in between may be in it.
     fn cut_power(&self, survivors: Survivors) {
         let logs: Logs = std::array::from_fn(|client| self.log(client));
-        let (durable, last) = (judge::durable(&logs), last_of(&logs));
         let image = self.vfs.image_with(&|pending| match survivors {
             Survivors::Nothing => false,
             Survivors::Everything => true,
             Survivors::Some(number) => Rng::new(number ^ pending.event as u64).once_in(2),
         });
-        *lock(&self.cut) = Some(Cut { image, durable, last });
+        *lock(&self.cut) = Some(Cut { image, logs });
     }
 
-    fn finish(self, path: PathBuf, begin: [State; CLIENTS], tally: &mut Vec<String>) -> End {
+    fn finish(self, path: PathBuf, begin: Found, tally: &mut Vec<String>) -> End {
         let logs = self.logs.map(|log| log.into_inner().unwrap_or_else(PoisonError::into_inner));
         let cut = self.cut.into_inner().unwrap_or_else(PoisonError::into_inner);
         if cut.is_some() {
@@ -276,7 +270,10 @@ impl Shared {
                 .unwrap_or_else(|text| panic!("with the power on: {text}\nbegun with {begin:?}\n{logs:#?}"));
         }
         tally.extend(self.tally.into_inner().unwrap_or_else(PoisonError::into_inner));
-        tally.extend(logs.iter().flatten().map(|entry| kind(entry.answer).to_owned()));
+        for log in &logs {
+            tally.extend(log.entries.iter().map(|entry| kind(entry.answer).to_owned()));
+            tally.extend(log.crowd.iter().map(|entry| format!("in pieces: {}", kind_of_work(entry.answer))));
+        }
         let event = match &self.event {
             Event::CloseMidway(_) => "Close midway",
             Event::FaultAndPowerCut(..) => "Fault and power cut",
@@ -295,9 +292,22 @@ fn kind(answer: Answer) -> &'static str {
     match answer {
         Answer::None => "never heard of",
         Answer::Done { .. } => "done",
-        Answer::FailedByItself => "failed by itself",
+        Answer::FailedByItself(Failure::Conflict { .. }) => "conflict",
+        Answer::FailedByItself(Failure::Other) => "failed by itself",
         Answer::Failed(walwright::Outcome::NotStarted) => "not started",
         Answer::Failed(walwright::Outcome::NotApplied) => "not applied",
         Answer::Failed(_) => "unknown",
+    }
+}
+
+fn kind_of_work(answer: crowd::Answer) -> &'static str {
+    match answer {
+        crowd::Answer::None => "never heard of",
+        crowd::Answer::Done { .. } => "done",
+        crowd::Answer::Constraint { rows: 0 } => "failed by itself",
+        crowd::Answer::Constraint { .. } => "failed by itself in part",
+        crowd::Answer::Failed(walwright::Outcome::Partial { .. }) => "in part",
+        crowd::Answer::Failed(walwright::Outcome::Unknown) => "unknown",
+        crowd::Answer::Failed(_) => "not started or applied",
     }
 }

@@ -144,6 +144,12 @@ impl<'c> Session<'c> {
         SessionError::Sqlite(error)
     }
 
+    /// Notes that what runs in this session deletes, whatever it finds: for a delete that needs no statement, since
+    /// there is no row for one. That, too, is told only when it is durable.
+    pub fn note_delete(&self) {
+        self.deletes.set(true);
+    }
+
     /// The same as [`deletes`](Self::deletes), for what ran since this was last called.
     pub fn take_deletes(&self) -> bool {
         self.deletes.take()

@@ -23,7 +23,7 @@ pub(crate) struct WriteCommand {
     bytes: usize,
 }
 
-/// The work of a command.
+/// The work of a command. Rare and large kinds are boxed: a command is moved many times on its way.
 pub(crate) enum WriteTask {
     /// One statement.
     Statement(StatementCall),
@@ -32,11 +32,11 @@ pub(crate) enum WriteTask {
     /// One change of one row.
     Row(RowCommand),
     /// Read, change and write one row. It may run again if its group was rolled back.
-    Modify(ModifyCall),
+    Modify(Box<ModifyCall>),
     /// Several statements and row commands, all or none.
     Batch(Vec<BatchItem>),
     /// Work on many rows, piece by piece.
-    Bulk(BulkCall),
+    Bulk(Box<BulkCall>),
     /// Nothing but the wish to be answered when everything before is durable.
     Flush,
 }

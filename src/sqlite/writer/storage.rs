@@ -327,7 +327,11 @@ impl Storage for SqliteStorage {
         match result {
             // In the degraded mode there is no log, and every commit is durable.
             Ok(()) => {
-                self.engine.board.last_sequence.set(self.last_sequence);
+                let board = &self.engine.board;
+                board.last_sequence.set(self.last_sequence);
+                if wrote && self.level == Some(AckLevel::Durable) {
+                    board.syncs.add(1);
+                }
                 Ok(Committed { wrote: wrote || self.degraded, foreign: std::mem::take(&mut self.foreign) })
             }
             Err(source) => {
@@ -347,6 +351,7 @@ impl Storage for SqliteStorage {
         if self.degraded {
             return Ok(());
         }
+        self.engine.board.syncs.add(1);
         wal_log::sync(self.connection())
             .map_err(|source| self.failure(StoreFailure::Sync { path: self.path.clone(), source }))
     }

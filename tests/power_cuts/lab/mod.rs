@@ -16,6 +16,7 @@ mod nested;
 mod recording;
 mod reference;
 mod rig;
+mod rows;
 mod schema;
 mod script;
 mod timeline;

@@ -1,6 +1,6 @@
 //! A store on a recorded disk, with a client that notes what it sends and what it is told.
 
-use super::command::Command;
+use super::command::{Command, Handles};
 use super::content;
 use super::recording::{Answer, Mark, Opening, Recording, Sent};
 use super::reference::Seed;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use walwright::{Migration, Outcome, Receipt, Store, StoreBuilder, WriteError};
+use walwright::{Migration, Outcome, Stats, Store, StoreBuilder, WriteError};
 use walwright_test_support::vfs::{DatabaseCreation, FaultPlan};
 use walwright_test_support::{FaultVfs, Gate, Scratch};
 
@@ -32,7 +32,7 @@ pub const NAME: &str = "store.db";
 pub struct Rig {
     vfs: &'static FaultVfs,
     scratch: Scratch,
-    store: Option<Store>,
+    handles: Option<Handles>,
     seed: Seed,
     notes: Mutex<Notes>,
 }
@@ -59,7 +59,7 @@ impl Rig {
         vfs.lie_about_syncs(device == Device::Lying);
         vfs.start_recording(DatabaseCreation::WithDirectory);
         let (scratch, notes) = (Scratch::new(), Mutex::default());
-        Self { vfs, scratch, store: None, seed: |_| Ok(()), notes }
+        Self { vfs, scratch, handles: None, seed: |_| Ok(()), notes }
     }
 
     /// The database file.
@@ -91,7 +91,9 @@ impl Rig {
         self.vfs.mark(Mark::Opened(number).encode());
         let digest = store.read(|db| content::digest(db)).wait().expect("the recorded run reads");
         self.notes().openings.push(Opening { steps, digest });
-        self.store = Some(store);
+        let sheet = store.table("sheet").revision("revision").open().wait().expect("a table");
+        let crowd = store.table("crowd").open().wait().expect("a table");
+        self.handles = Some(Handles { store, sheet, crowd });
     }
 
     /// Sends one command and waits for its answer.
@@ -108,7 +110,7 @@ impl Rig {
     pub fn group(&self, commands: Vec<Command>) {
         let gate = Gate::new();
         let waiting = gate.clone();
-        let hold = self.store().write(move |_| {
+        let hold = self.handles().store.write(move |_| {
             waiting.wait();
             Ok(())
         });
@@ -121,7 +123,7 @@ impl Rig {
         let sent: Vec<_> = commands
             .into_iter()
             .map(|command| {
-                let admitted = command.submit(self.store());
+                let admitted = command.submit(self.handles());
                 (self.note(command, Some(group)), admitted)
             })
             .collect();
@@ -134,7 +136,7 @@ impl Rig {
     /// Makes a reader hold the present snapshot.
     pub fn pin(&self) -> Pin {
         let gate = Gate::new();
-        let (store, waiting) = (self.store().clone(), gate.clone());
+        let (store, waiting) = (self.handles().store.clone(), gate.clone());
         let reader = thread::spawn(move || {
             let read = store.read(move |db| {
                 db.query_row("SELECT count(*) FROM note", (), |row| row.get::<_, i64>(0))?;
@@ -158,9 +160,14 @@ impl Rig {
         self.vfs.fired() > 0
     }
 
+    /// What the store has counted since it was opened.
+    pub fn stats(&self) -> Stats {
+        self.handles().store.stats()
+    }
+
     /// Closes the store. Whether that went well, the store knows best.
     pub fn close(&mut self) {
-        let store = self.store.take().expect("an open store");
+        let Handles { store, .. } = self.handles.take().expect("an open store");
         // After a fail-stop it ends with an error; the next opening settles what is on disk.
         let _ = store.close().wait();
         self.vfs.disarm();
@@ -169,7 +176,7 @@ impl Rig {
     /// Ends the recording. The power may go at any moment of it, also while the store is still open.
     pub fn finish(mut self) -> Recording {
         let trace = self.vfs.stop_recording();
-        if self.store.is_some() {
+        if self.handles.is_some() {
             self.close();
         }
         let Notes { sent, openings, .. } =
@@ -181,7 +188,7 @@ impl Rig {
         let group = alone.then(|| self.next_group());
         // A mark before the command is on its way; it has to be noted before that, too.
         let number = self.note(command.clone(), group);
-        let result = command.submit(self.store()).and_then(super::command::Admitted::wait);
+        let result = command.submit(self.handles()).and_then(super::command::Admitted::wait);
         self.answer(number, result)
     }
 
@@ -193,10 +200,11 @@ impl Rig {
         number
     }
 
-    fn answer(&self, number: usize, result: Result<Receipt, WriteError>) -> Answer {
+    fn answer(&self, number: usize, result: Result<Option<u64>, WriteError>) -> Answer {
         self.vfs.mark(Mark::Answered(number).encode());
         let answer = match result {
-            Ok(receipt) => Answer::Done(receipt.sequence),
+            Ok(Some(sequence)) => Answer::Done(sequence),
+            Ok(None) => Answer::Nothing,
             Err(error) if error.outcome() == Outcome::Unknown => Answer::Unknown,
             Err(_) => Answer::Nothing,
         };
@@ -210,8 +218,8 @@ impl Rig {
         notes.groups
     }
 
-    fn store(&self) -> &Store {
-        self.store.as_ref().expect("an open store")
+    fn handles(&self) -> &Handles {
+        self.handles.as_ref().expect("an open store")
     }
 
     fn notes(&self) -> MutexGuard<'_, Notes> {

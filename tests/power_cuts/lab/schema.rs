@@ -38,7 +38,8 @@ impl Step {
     }
 }
 
-/// What every workload works with.
+/// What every workload works with. Triggers make each row of `crowd` slow, so that work on several is done in
+/// pieces.
 pub const BASE: &[Step] = &[Step::Sql(
     "CREATE TABLE account (id INTEGER PRIMARY KEY, cents INTEGER NOT NULL CHECK (cents >= 0));
      INSERT INTO account VALUES (1, 1000), (2, 1000), (3, 1000), (4, 1000),
@@ -52,7 +53,15 @@ pub const BASE: &[Step] = &[Step::Sql(
      CREATE TRIGGER bury AFTER DELETE ON file BEGIN INSERT INTO grave VALUES (old.id); END;
      CREATE TABLE recent (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
      CREATE TRIGGER forget AFTER INSERT ON recent BEGIN DELETE FROM recent WHERE id <= new.id - 5; END;
-     CREATE TABLE tick (at INTEGER PRIMARY KEY);",
+     CREATE TABLE tick (at INTEGER PRIMARY KEY);
+     CREATE TABLE sheet (id INTEGER PRIMARY KEY, text TEXT NOT NULL, count INTEGER, revision INTEGER NOT NULL);
+     CREATE INDEX sheet_count ON sheet (count);
+     CREATE TABLE crowd (id INTEGER PRIMARY KEY, room INTEGER NOT NULL, text TEXT NOT NULL);
+     CREATE TRIGGER slow_insert AFTER INSERT ON crowd BEGIN SELECT count(*) FROM long; END;
+     CREATE TRIGGER slow_update AFTER UPDATE ON crowd BEGIN SELECT count(*) FROM long; END;
+     CREATE TRIGGER slow_delete AFTER DELETE ON crowd BEGIN SELECT count(*) FROM long; END;
+     CREATE VIEW long AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4000)
+                         SELECT i FROM n;",
 )];
 
 /// The base and what a program's later versions made of it.

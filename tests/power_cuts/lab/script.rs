@@ -176,7 +176,7 @@ impl<'rng> Script<'rng> {
         call("INSERT INTO note (id, text, body) VALUES (?1, ?2, ?3)", [id.into(), text, body])
     }
 
-    fn next(&mut self) -> i64 {
+    pub fn next(&mut self) -> i64 {
         self.last += 1;
         self.last
     }
@@ -186,7 +186,7 @@ impl<'rng> Script<'rng> {
         (self.last - self.rng.below(12) as i64).max(1)
     }
 
-    fn text(&mut self) -> Value {
+    pub fn text(&mut self) -> Value {
         format!("note {}", self.next()).into()
     }
 

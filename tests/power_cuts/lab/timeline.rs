@@ -169,9 +169,13 @@ impl<'recording> Builder<'recording> {
 
     fn carry_out(&mut self, number: usize, next_group: Option<Option<usize>>) {
         let sent = &self.recording.sent[number];
-        self.reference.apply(&sent.command);
-        self.place += 1;
-        self.keep(sent.group.is_none() || next_group != Some(sent.group));
+        let steps = sent.command.steps();
+        for (at, step) in steps.iter().enumerate() {
+            self.reference.apply(step);
+            self.place += 1;
+            let is_last = at + 1 == steps.len();
+            self.keep(!is_last || sent.group.is_none() || next_group != Some(sent.group));
+        }
         let place = self.place;
         if let Some(event) = self.event_of(Mark::Sending(number)) {
             self.facts.push(Fact { event, what: What::Sent(place) });

@@ -10,7 +10,7 @@ use crate::row::{BulkCommand, BulkWork, RevisionKind, TableShape, Value};
 use crate::sqlite::session::Session;
 
 /// A piece ends when it has taken this long: whoever sends a small command meanwhile waits for it.
-const PIECE_TIME: Duration = Duration::from_millis(2);
+const PIECE_TIME: Duration = Duration::from_micros(500);
 /// Rows of the first step of a walk; later ones are fitted to the time that they take.
 const FIRST_STEP: i64 = 16;
 /// Rows of a step at most.
@@ -94,6 +94,10 @@ impl Piece<'_, '_> {
         value: &Value,
         set: Option<&[(usize, Value)]>,
     ) -> Result<PieceEnd, RowFailure> {
+        if set.is_none() {
+            // Its steps would tell, but there may be none.
+            self.session.note_delete();
+        }
         if progress.walk.is_none() {
             let Some(end) = self.place(Form::WalkEnd, column, &[value])? else {
                 return Ok(PieceEnd::Finished);

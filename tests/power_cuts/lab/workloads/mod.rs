@@ -8,6 +8,7 @@ mod failed_syncs;
 mod migrations;
 mod mixed;
 mod reopening;
+mod rows;
 
 use super::rig::Rig;
 use walwright_test_support::Rng;
@@ -24,6 +25,8 @@ pub fn all() -> &'static [Workload] {
     &[
         Workload { name: "mixed levels", run: mixed::mixed_levels },
         Workload { name: "closures and batches", run: mixed::closures_and_batches },
+        Workload { name: "row commands", run: rows::row_commands },
+        Workload { name: "work in pieces", run: rows::pieces },
         Workload { name: "empty deletes", run: deletes::empty },
         Workload { name: "cascades and triggers", run: deletes::cascades },
         Workload { name: "checkpoints", run: checkpoints::small_logs },

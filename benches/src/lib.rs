@@ -1,0 +1,12 @@
+//! What the benchmarks of this package share.
+
+pub mod baseline;
+pub mod by_hand;
+pub mod engine;
+pub mod machine;
+pub mod options;
+pub mod place;
+pub mod plot;
+pub mod report;
+
+pub use walwright_bench_workload::{AnyError, Result};
