@@ -12,11 +12,8 @@ mod c12_panics;
 mod c13_one_bad_row;
 mod c14_disk_full;
 mod c15_paging;
-<<<<<<< HEAD
-mod c18_power_failure;
-=======
 mod c16_lost_update;
->>>>>>> main
+mod c18_power_failure;
 mod c19_shutdown;
 mod c20_flush_and_close;
 mod c21_small_writes;
@@ -36,12 +33,9 @@ mod c40_upsert;
 mod c41_moved_file;
 mod c43_fork;
 mod c44_wal_reset;
-<<<<<<< HEAD
-mod c50_deleted_record;
-=======
 mod c47_values;
+mod c50_deleted_record;
 mod c53_clock;
->>>>>>> main
 mod c54_huge_values;
 mod c55_raw_sql;
 mod c59_recovery;

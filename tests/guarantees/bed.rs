@@ -10,13 +10,9 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use walwright::rusqlite::types::FromSql;
-<<<<<<< HEAD
 use walwright::{
     AckLevel, Applied, BulkReceipt, Migration, Receipt, RowReceipt, Store, StoreBuilder, Write, WriteError,
 };
-=======
-use walwright::{AckLevel, Applied, Migration, Receipt, RowReceipt, Store, StoreBuilder, Write, WriteError};
->>>>>>> main
 use walwright_test_support::vfs::{DatabaseCreation, FileKind, Image};
 use walwright_test_support::{FaultVfs, Gate, Scratch, watchdog};
 
@@ -122,10 +118,7 @@ impl Bed {
         &self,
         store: &Store,
         writes: impl IntoIterator<Item = W>,
-<<<<<<< HEAD
     ) -> Vec<(Result<Told, WriteError>, Image)> {
-=======
-    ) -> Vec<(Result<Receipt, WriteError>, Image)> {
         self.pictured(store, writes.into_iter().map(|write| (write.into().0)()))
     }
 
@@ -145,7 +138,6 @@ impl Bed {
         store: &Store,
         sent: impl Iterator<Item = Answering<R>>,
     ) -> Vec<(Result<R, WriteError>, Image)> {
->>>>>>> main
         let gate = hold_writer(store);
         let mut waiting: Vec<Waiting<R>> = sent.map(|answering| Waiting::new(answering, self.vfs)).collect();
         for one in &mut waiting {
@@ -169,7 +161,6 @@ impl Bed {
     }
 }
 
-<<<<<<< HEAD
 /// What every successful write tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
@@ -181,12 +172,11 @@ pub struct Told {
 pub trait Success: 'static {
     fn told(&self) -> Told;
 }
-=======
+
 type Answering<R> = Pin<Box<dyn Future<Output = Result<R, WriteError>>>>;
 
-/// A write of any kind, of whose result only the receipt matters.
-pub struct AnyWrite(Box<dyn FnOnce() -> Answering<Receipt>>);
->>>>>>> main
+/// A write of any kind, of whose result only what all have in common matters.
+pub struct AnyWrite(Box<dyn FnOnce() -> Answering<Told>>);
 
 impl Success for Receipt {
     fn told(&self) -> Told {
@@ -211,11 +201,6 @@ impl Success for BulkReceipt {
         Told { sequence: self.sequence, rows_changed: self.rows_changed }
     }
 }
-
-type Answering = Pin<Box<dyn Future<Output = Result<Told, WriteError>>>>;
-
-/// A write of any kind, of whose result only what all have in common matters.
-pub struct AnyWrite(Box<dyn FnOnce() -> Answering>);
 
 impl<S: Success> From<Write<S>> for AnyWrite {
     fn from(write: Write<S>) -> Self {
@@ -274,22 +259,14 @@ impl<R> Waiting<R> {
         Self { answering, waker: Waker::from(camera.clone()), camera }
     }
 
-<<<<<<< HEAD
-    fn poll(&mut self) -> Option<Result<Told, WriteError>> {
-=======
     fn poll(&mut self) -> Option<Result<R, WriteError>> {
->>>>>>> main
         match self.answering.as_mut().poll(&mut Context::from_waker(&self.waker)) {
             Poll::Ready(answer) => Some(answer),
             Poll::Pending => None,
         }
     }
 
-<<<<<<< HEAD
-    fn wait(mut self) -> (Result<Told, WriteError>, Image) {
-=======
     fn wait(mut self) -> (Result<R, WriteError>, Image) {
->>>>>>> main
         loop {
             // The answer is there a moment before its picture: wait for the picture first.
             if self.camera.image.lock().unwrap().is_some()
