@@ -25,7 +25,7 @@ fn lists_of_rows_are_inserted_ignored_and_upserted() {
         let table = bed.revised::<Item>();
         let inserted = table.insert_many(items(1..=3)).wait().unwrap();
         assert_eq!(inserted.rows_changed, 3);
-        let ignored = table.insert_or_ignore_many(&items(2..=5)).wait().unwrap();
+        let ignored = table.insert_or_ignore_many(items(2..=5)).wait().unwrap();
         assert_eq!(ignored.rows_changed, 2, "those that were new");
         let renamed = items(5..=6).into_iter().map(|item| Item { name: format!("{}!", item.name), ..item });
         let upserted = table.upsert_many(renamed).wait().unwrap();
@@ -69,7 +69,7 @@ fn keys_of_a_list_may_be_compound() {
         );
         let table = bed.table::<Row>("t");
         let keys = [("x", 1), ("y", 1), ("y", 2)];
-        assert_eq!(table.update_many(&keys).set("n", 5).wait().unwrap().rows_changed, 2);
+        assert_eq!(table.update_many(keys).set("n", 5).wait().unwrap().rows_changed, 2);
         assert_eq!(table.delete_many(keys).wait().unwrap().rows_changed, 2);
         assert_eq!(bed.look("SELECT * FROM t"), ["x|2|0"]);
     });

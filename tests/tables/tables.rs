@@ -24,7 +24,7 @@ const SCHEMA: &str = "CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT NOT N
 
 #[track_caller]
 fn refused<T: DeserializeOwned>(builder: TableBuilder<T>, message: &str) -> TableError {
-    let error = builder.open().wait().err().expect("the table was to be refused");
+    let error = builder.open().wait().expect_err("the table was to be refused");
     assert_eq!(error.to_string(), message);
     error
 }
