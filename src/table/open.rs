@@ -40,7 +40,8 @@ impl<T> TableBuilder<T> {
     /// The column in which the engine counts the changes of a row: 1 at insert, one more with every row command
     /// that changes the row. An INTEGER column outside of the key. Default: none.
     ///
-    /// Statements and closures leave it to their SQL. A row that is deleted and inserted again starts at 1 again, so
+    /// A row in which it is NULL, because the column was added later, counts from 0. Statements and closures leave it
+    /// to their SQL. A row that is deleted and inserted again starts at 1 again, so
     /// that a guard from before the delete can hold for the new row; where rows come back under their old keys,
     /// choose [`revision_by_sequence`](Self::revision_by_sequence).
     pub fn revision(mut self, column: impl Into<String>) -> Self {

@@ -108,3 +108,22 @@ fn a_guard_can_take_its_revision_from_a_receipt_or_from_a_row() {
         assert_eq!(receipt.revision, Some(3));
     });
 }
+
+/// A revision column that was added to a table with rows holds NULL in them. NULL + 1 is NULL, so such a row could
+/// never be guarded; the engine counts it from 0.
+#[test]
+fn a_row_without_a_revision_gets_one_with_its_first_change() {
+    run(|| {
+        let bed = Bed::new(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER NOT NULL);
+             INSERT INTO t VALUES (1, 0), (2, 0), (3, 0);
+             ALTER TABLE t ADD COLUMN v INTEGER",
+        );
+        let items = bed.revised::<Item>();
+        assert_eq!(items.update(1).set("n", 1).wait().unwrap().revision, Some(1));
+        assert_eq!(items.upsert(&Item { id: 2, n: 1 }).wait().unwrap().revision, Some(1));
+        assert_eq!(items.update_where("id", 3).set("n", 1).wait().unwrap().rows_changed, 1);
+        assert_eq!(bed.look("SELECT v FROM t"), ["1", "1", "1"]);
+        assert_eq!(items.update(1).set("n", 2).if_revision(1).wait().unwrap().revision, Some(2));
+    });
+}

@@ -174,7 +174,8 @@ fn sets(shape: &TableShape, columns: &[usize]) -> String {
     let revision = shape.revision.map(|Revision { column, kind }| {
         let name = name(shape, column);
         match kind {
-            RevisionKind::Counter => format!("{name} = {name} + ?"),
+            // NULL: the column was added to rows that were there before.
+            RevisionKind::Counter => format!("{name} = coalesce({name}, 0) + ?"),
             RevisionKind::Sequence => format!("{name} = ?"),
         }
     });
