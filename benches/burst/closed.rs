@@ -27,7 +27,7 @@ pub struct Row {
     /// Operations.
     pub per_second: Spread,
     #[serde(flatten)]
-    pub latency: Percentiles,
+    pub latency: Option<Percentiles>,
     pub syncs_per_operation: f64,
     pub wal_mib: f64,
     #[serde(flatten)]
@@ -71,7 +71,7 @@ pub async fn measure(scene: &Scene<'_>, cell: Cell) -> Result<Vec<Row>> {
 fn row(cell: Cell, contender: Contender, runs: &[Run]) -> Row {
     let mut latencies = Latencies::new();
     runs.iter().for_each(|run| latencies.merge(&run.done.latencies));
-    let operations: u64 = runs.iter().map(|run| run.done.operations).sum();
+    let operations: f64 = runs.iter().map(|run| run.done.operations).sum();
     let syncs: u64 = runs.iter().map(|run| run.syncs).sum();
     let counted: Option<Vec<Counted>> = runs.iter().map(|run| run.counted).collect();
     let engine = counted.map(|counted| {
@@ -91,7 +91,7 @@ fn row(cell: Cell, contender: Contender, runs: &[Run]) -> Row {
         clients: cell.clients,
         per_second: Spread::of(runs.iter().map(|run| run.done.per_second())),
         latency: latencies.percentiles(),
-        syncs_per_operation: ratio(syncs, operations),
+        syncs_per_operation: syncs as f64 / operations.max(1.0),
         wal_mib: runs.iter().map(|run| run.wal_bytes).max().unwrap_or(0) as f64 / f64::from(1 << 20),
         engine,
     }
@@ -104,40 +104,26 @@ fn ratio(part: u64, whole: u64) -> f64 {
 /// Prints a table for each delay and pattern.
 pub fn print(report: &mut Report, rows: &[Row]) {
     let headers = [
-        "clients",
-        "contender",
-        "a second",
-        "p50 ms",
-        "p99 ms",
-        "p99.9 ms",
-        "max ms",
-        "syncs",
-        "WAL MiB",
-        "group",
-        "statements",
-        "drain ms",
-    ];
+        ["clients", "contender", "a second"].as_slice(),
+        &Percentiles::HEADERS,
+        &["syncs", "WAL MiB", "group", "statements", "drain ms"],
+    ]
+    .concat();
     for alike in rows.chunk_by(|a, b| a.sync_delay_ms == b.sync_delay_ms && a.pattern == b.pattern) {
         let first = &alike[0];
         report.heading(&format!("Closed loop: {}, {} ms a sync", first.pattern, first.sync_delay_ms));
         let cells = |row: &Row| {
-            let latency = row.latency;
             let engine =
                 |figure: fn(&EngineFigures) -> String| row.engine.as_ref().map_or("-".into(), figure);
-            vec![
-                row.clients.to_string(),
-                row.contender.to_string(),
-                row.per_second.to_string(),
-                format!("{:.2}", latency.p50_ms),
-                format!("{:.2}", latency.p99_ms),
-                format!("{:.2}", latency.p999_ms),
-                format!("{:.2}", latency.max_ms),
+            let load = [row.clients.to_string(), row.contender.to_string(), row.per_second.to_string()];
+            let rest = [
                 format!("{:.3}", row.syncs_per_operation),
                 format!("{:.1}", row.wal_mib),
                 engine(|figures| format!("{:.1}", figures.commands_per_group)),
                 engine(|figures| format!("{:.2}", figures.statements_per_command)),
                 engine(|figures| format!("{:.1}", figures.drain_ms)),
-            ]
+            ];
+            [load.as_slice(), &Percentiles::cells(row.latency.as_ref()), &rest].concat()
         };
         report.table(&headers, &alike.iter().map(cells).collect::<Vec<_>>());
     }

@@ -1,11 +1,12 @@
 //! Who is measured, and one run of one of them.
 
 use crate::Scene;
+use crate::log_watch::{LogWatch, greatest_log};
 use serde::Serialize;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 use walwright::Stats;
 use walwright_bench_workload::{ClosedLoop, Done, Latencies, Pattern, Session};
@@ -13,9 +14,6 @@ use walwright_benches::Result;
 use walwright_benches::baseline::{Baseline, Journal};
 use walwright_benches::by_hand::{ByHand, Work};
 use walwright_benches::engine::Engine;
-
-/// Between two looks at the size of the log.
-const LOOK: Duration = Duration::from_millis(5);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -64,7 +62,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    fn between(before: &Stats, after: &Stats, drain: Duration) -> Self {
+    pub fn between(before: &Stats, after: &Stats, drain: Duration) -> Self {
         Self {
             groups: after.groups - before.groups,
             commands: after.commands - before.commands,
@@ -86,13 +84,13 @@ impl Contender {
             Self::Walwright => {
                 let engine = Engine::create(&path, scene.vfs.name()).await?;
                 let (before, syncs_before) = (engine.stats(), syncs());
-                let log = watch_log(&engine);
+                let log = LogWatch::start(&engine);
                 let done = load.run(&engine, &numbers).await?;
                 let syncs = syncs() - syncs_before;
                 let ended = Instant::now();
                 engine.store.flush().await?;
                 let counted = Counted::between(&before, &engine.stats(), ended.elapsed());
-                let wal_bytes = log.stop().await?;
+                let wal_bytes = greatest_log(&log.stop().await?);
                 engine.close().await?;
                 Ok(Run { done, syncs, wal_bytes, counted: Some(counted) })
             }
@@ -120,47 +118,19 @@ impl Contender {
 /// The limit: one thread, and nobody to be answered. Its latencies are those of whole transactions.
 fn write_by_hand(by_hand: &mut ByHand, load: ClosedLoop, rows_at_once: usize) -> Result<Done> {
     let work = if load.pattern == Pattern::Insert { Work::Insert } else { Work::Pair };
-    let (mut latencies, mut operations) = (Latencies::new(), 0);
+    let (mut latencies, mut written) = (Latencies::new(), 0);
     let start = Instant::now();
     while start.elapsed() < load.time {
         let began = Instant::now();
-        let rows: Vec<_> = (operations..operations + rows_at_once as u64).map(Session::new).collect();
+        let rows: Vec<_> = (written..written + rows_at_once as u64).map(Session::new).collect();
         by_hand.write(work, &rows)?;
-        operations += rows_at_once as u64;
+        written += rows_at_once as u64;
         latencies.record(began.elapsed());
     }
-    Ok(Done { operations, time: start.elapsed(), latencies })
+    Ok(Done { operations: written as f64, time: start.elapsed(), latencies })
 }
 
 /// The size of the log beside a database. The file does not shrink while it is in use.
 fn log_size(path: &Path) -> u64 {
     path.with_file_name("db-wal").metadata().map_or(0, |metadata| metadata.len())
-}
-
-/// A task that looks at the log.
-struct LogWatch {
-    over: Arc<AtomicBool>,
-    task: tokio::task::JoinHandle<u64>,
-}
-
-fn watch_log(engine: &Engine) -> LogWatch {
-    let over = Arc::new(AtomicBool::new(false));
-    let (engine, seen) = (engine.clone(), Arc::clone(&over));
-    let task = tokio::spawn(async move {
-        let mut most = 0;
-        while !seen.load(Ordering::Relaxed) {
-            most = most.max(engine.stats().wal_bytes);
-            tokio::time::sleep(LOOK).await;
-        }
-        most
-    });
-    LogWatch { over, task }
-}
-
-impl LogWatch {
-    /// Ends it, and gives the most bytes that were in use.
-    async fn stop(self) -> Result<u64> {
-        self.over.store(true, Ordering::Relaxed);
-        Ok(self.task.await?)
-    }
 }

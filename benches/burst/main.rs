@@ -23,10 +23,22 @@
 //! a durable insert; or a pair, an insert and an update of the same row, waiting in between; or a pair that is sent
 //! at once. What is on its way when the time is over does not count, which flatters who is slow: its longest
 //! waits are not among the latencies.
+//!
+//! *Open loop.* Inserts arrive at a steady rate, and in a second run with bursts of thousands on top, whether or not
+//! the store keeps up. Latency counts from the moment for which an insert was meant, so that waiting is not hidden.
+//! The baselines are not measured here: they would not keep up with the steady rate.
+//!
+//! *Connections at once*, each an insert and an update, and *a full queue*, whose memory is held against
+//! what the store says it holds.
 
 mod bars;
 mod closed;
+mod connections;
 mod contender;
+mod full_queue;
+mod log_watch;
+mod open;
+mod plots;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -70,6 +82,9 @@ struct Plan {
     rounds: usize,
     /// Of one run of one contender.
     time: Duration,
+    /// Of one open loop.
+    open_time: Duration,
+    queued_commands: usize,
 }
 
 impl Plan {
@@ -82,6 +97,8 @@ impl Plan {
             delays: delays.into_iter().map(Duration::from_millis).collect(),
             rounds: if options.quick { 1 } else { 3 },
             time: Duration::from_millis(if options.quick { 250 } else { 2_000 }),
+            open_time: Duration::from_secs(if options.quick { 1 } else { 20 }),
+            queued_commands: if options.quick { 50_000 } else { 1_000_000 },
         })
     }
 }
@@ -99,21 +116,39 @@ fn run() -> Result<()> {
     report.measured_on(&place);
     let scene = Scene { place: &place, vfs, plan: &plan };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let mut rows = Vec::new();
-        for &delay in &plan.delays {
-            for pattern in Pattern::ALL {
-                for &clients in &plan.clients {
-                    let cell = closed::Cell { delay, pattern, clients };
-                    for row in closed::measure(&scene, cell).await? {
-                        report.row(&row)?;
-                        rows.push(row);
-                    }
-                }
+    runtime.block_on(measure(&scene, &mut report))?;
+    report.finish()
+}
+
+async fn measure(scene: &Scene<'_>, report: &mut Report) -> Result<()> {
+    let full_queue = full_queue::measure(scene).await?;
+    report.row(&full_queue)?;
+    let (mut closed, mut open, mut connections) = (Vec::new(), Vec::new(), Vec::new());
+    for &delay in &scene.plan.delays {
+        for pattern in Pattern::ALL {
+            for &clients in &scene.plan.clients {
+                closed.extend(closed::measure(scene, closed::Cell { delay, pattern, clients }).await?);
             }
         }
-        closed::print(&mut report, &rows);
-        report.bars(&bars::of_closed_loop(&rows))
-    })?;
-    report.finish()
+        open.extend(open::measure(scene, delay).await?);
+        connections.extend(connections::measure(scene, delay).await?);
+    }
+    closed.iter().try_for_each(|row| report.row(row))?;
+    open.iter().try_for_each(|row| report.row(row))?;
+    connections.iter().try_for_each(|row| report.row(row))?;
+    closed::print(report, &closed);
+    open::print(report, &open);
+    connections::print(report, &connections);
+    full_queue::print(report, &full_queue);
+    let bars = [
+        bars::of_closed_loop(&closed),
+        open::bars(&open),
+        connections::bars(&connections),
+        vec![full_queue::bar(&full_queue)],
+    ];
+    report.bars(&bars.concat())?;
+    if let Some(folder) = report.plots() {
+        plots::draw(&folder, &closed, &open, &connections)?;
+    }
+    Ok(())
 }

@@ -54,6 +54,8 @@ impl Baseline {
 }
 
 impl Subject for Baseline {
+    const PIPELINES: bool = false;
+
     async fn insert(&self, row: Session) -> Result<()> {
         self.run(move |connection| {
             connection.prepare_cached(INSERT)?.execute(params![
@@ -71,5 +73,11 @@ impl Subject for Baseline {
 
     async fn revoke(&self, id: String) -> Result<()> {
         self.run(move |connection| connection.prepare_cached(REVOKE)?.execute([id])).await
+    }
+
+    async fn pair(&self, row: Session) -> Result<()> {
+        let id = row.id.clone();
+        self.insert(row).await?;
+        self.revoke(id).await
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::Result;
 use rusqlite::{Connection, OpenFlags, Statement, TransactionBehavior, params};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use walwright_bench_workload::{INSERT, REVOKE, SCHEMA, Session};
 
@@ -68,19 +68,29 @@ impl ByHand {
         Ok(())
     }
 
-    /// How long a checkpoint takes of a log that has reached the soft limit, with rows from `number` on.
-    pub fn time_checkpoint(&mut self, number: u64) -> Result<Duration> {
+    /// Lets the log grow to the soft limit, with rows from `number` on. No checkpoint comes by itself any more.
+    pub fn fill_log(&mut self, number: u64) -> Result<()> {
         const ROWS: u64 = 64;
-        const SOFT_LIMIT: u64 = 4 << 20;
         self.connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-        let database = self.connection.path().ok_or("a database in memory has no log")?;
-        let log = PathBuf::from(format!("{database}-wal"));
         let mut first = number;
-        while log.metadata()?.len() < SOFT_LIMIT {
+        while self.log_frames()? < CHECKPOINT_PAGES {
             let rows: Vec<_> = (first..first + ROWS).map(Session::new).collect();
             self.write(Work::Insert, &rows)?;
             first += ROWS;
         }
+        Ok(())
+    }
+
+    /// Frames in the log that are not in the database yet. Copies nothing.
+    fn log_frames(&self) -> Result<i64> {
+        let (frames, copied): (i64, i64) =
+            self.connection
+                .query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| Ok((row.get(1)?, row.get(2)?)))?;
+        Ok(frames - copied)
+    }
+
+    /// How long a checkpoint of the whole log takes.
+    pub fn time_checkpoint(&self) -> Result<Duration> {
         let began = Instant::now();
         self.connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()))?;
         Ok(began.elapsed())

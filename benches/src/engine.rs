@@ -37,6 +37,8 @@ impl Engine {
 }
 
 impl Subject for Engine {
+    const PIPELINES: bool = true;
+
     async fn insert(&self, row: Session) -> Result<()> {
         self.table.insert(&row).await?;
         Ok(())

@@ -6,6 +6,7 @@ pub mod engine;
 pub mod machine;
 pub mod options;
 pub mod place;
+pub mod plot;
 pub mod report;
 
 pub use walwright_bench_workload::{AnyError, Result};

@@ -15,6 +15,7 @@ use crate::row::Value;
 pub(crate) struct EngineStatement {
     raw: *mut ffi::sqlite3_stmt,
     database: *mut ffi::sqlite3,
+    parameters: c_int,
 }
 
 impl EngineStatement {
@@ -37,7 +38,11 @@ impl EngineStatement {
             (database, ffi::sqlite3_prepare_v3(database, text, length, flags, &mut raw, ptr::null_mut()))
         };
         match code {
-            ffi::SQLITE_OK => Ok(Self { raw, database }),
+            ffi::SQLITE_OK => {
+                // SAFETY: `raw` was just prepared.
+                let parameters = unsafe { ffi::sqlite3_bind_parameter_count(raw) };
+                Ok(Self { raw, database, parameters })
+            }
             code => Err(error_of(database, code)),
         }
     }
@@ -70,12 +75,9 @@ impl EngineStatement {
         on_row: impl FnMut(&EngineRow<'_>),
     ) -> Result<(), SqliteError> {
         let result = self.bind_all(values).and_then(|()| self.step_all(on_row));
-        // SAFETY: as in `run`. After this nothing in SQLite points to the values any more, which are only
-        // borrowed for this call.
-        unsafe {
-            ffi::sqlite3_reset(self.raw);
-            ffi::sqlite3_clear_bindings(self.raw);
-        }
+        // SAFETY: as in `run`. SQLite reads bound values while it steps, and nowhere else: from here on no step
+        // comes before all parameters are bound anew, so what they point to may go.
+        unsafe { ffi::sqlite3_reset(self.raw) };
         result
     }
 
@@ -91,13 +93,13 @@ impl EngineStatement {
         unsafe { ffi::sqlite3_column_count(self.raw) > 0 }
     }
 
-    /// The caller resets the statement and clears its bindings before the values go.
+    /// The caller resets the statement before the values go.
     fn bind_all<'v>(&self, values: impl IntoIterator<Item = &'v Value>) -> Result<(), SqliteError> {
         let mut at = 0;
         for value in values {
             at += 1;
-            // SAFETY: as in `run`. SQLITE_STATIC lets SQLite read text and bytes in place: they outlive the
-            // run, and `run_with` clears the binding when it ends.
+            // SAFETY: as in `run`. SQLITE_STATIC lets SQLite read text and bytes in place: they outlive all steps
+            // of this run.
             let code = unsafe {
                 match value {
                     Value::Null => ffi::sqlite3_bind_null(self.raw, at),
@@ -119,9 +121,8 @@ impl EngineStatement {
                 return Err(error_of(self.database, code));
             }
         }
-        // SAFETY: as in `run`.
-        debug_assert_eq!(at, unsafe { ffi::sqlite3_bind_parameter_count(self.raw) }, "a value for each");
-        Ok(())
+        // One that was left out would still point to a value of an earlier run.
+        if at == self.parameters { Ok(()) } else { Err(error_of_code(ffi::SQLITE_RANGE)) }
     }
 
     fn step_all(&self, mut on_row: impl FnMut(&EngineRow<'_>)) -> Result<(), SqliteError> {

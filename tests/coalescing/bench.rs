@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use walwright::rusqlite::functions::FunctionFlags;
 use walwright::rusqlite::{Connection, Result};
-use walwright::{AckLevel, Applied, Pending, Row, Store, Table, TableError};
+use walwright::{AckLevel, Applied, Pending, Row, Store, Table, TableError, Tx};
 use walwright_test_support::{FaultVfs, Gate, Probe, Scratch};
 
 use crate::answer::{Answer, Sequences};
@@ -93,15 +93,17 @@ impl Bench {
         }
         .map_err(|error| error.to_string())?;
         self.fill(program).unwrap();
-        self.open_tables(program, &mut scene.tables);
+        let new = self.open_tables(program, &mut scene.tables);
         let handles = Handles { store: &self.store, handles: &program.handles, tables: &scene.tables };
-        self.begin(&handles, program.is_warm);
+        if program.is_warm {
+            meet(&handles, &new);
+        }
         let before = self.store.stats();
         let last_look = last_look();
         let commands = program.commands.iter().chain([&last_look]);
         let answers = match manner {
             Manner::InGroups => self.in_groups(&handles, commands),
-            Manner::OneByOne => commands.flat_map(|sent| self.in_groups(&handles, [sent])).collect(),
+            Manner::OneByOne => self.one_by_one(&handles, commands),
         };
         let coalesced = self.store.stats().coalesced - before.coalesced;
         check_order(&answers);
@@ -149,16 +151,19 @@ impl Bench {
         connection.execute_batch("COMMIT").or_else(|_| connection.execute_batch("ROLLBACK"))
     }
 
-    /// Opens the tables that the program uses.
-    fn open_tables(&self, program: &Program, tables: &mut BTreeMap<usize, Table<Row>>) {
+    /// Opens the tables that the program uses. Gives those that were not open before.
+    fn open_tables(&self, program: &Program, tables: &mut BTreeMap<usize, Table<Row>>) -> Vec<usize> {
         let used = program.commands.iter().flat_map(|sent| sent.command.handles());
+        let mut new = Vec::new();
         for number in used {
             if !tables.contains_key(&number)
                 && let Ok(table) = self.open_table(&program.handles[number])
             {
                 tables.insert(number, table);
+                new.push(number);
             }
         }
+        new
     }
 
     fn open_table(&self, handle: &Handle) -> std::result::Result<Table<Row>, TableError> {
@@ -180,18 +185,6 @@ impl Bench {
         }
     }
 
-    /// Leaves the connection's own memory in the same state on each store, and lets the writer meet the tables.
-    fn begin(&self, handles: &Handles<'_>, meets_tables: bool) {
-        let insert = "INSERT INTO l(rowid, first) VALUES (50, 'begin')";
-        let mut sent = vec![handles.send(&Command::Statement(insert.to_owned()).into())];
-        for (number, handle) in handles.handles.iter().enumerate().filter(|_| meets_tables) {
-            let nobody = handle.key.iter().map(|_| "nobody".into()).collect();
-            // Where the schema is of the kind that refuses even this, both stores are refused.
-            sent.push(handles.send(&RowCall::new(number, Op::Delete, nobody).into()));
-        }
-        sent.into_iter().for_each(|waiting| drop(waiting.wait()));
-    }
-
     /// Sends the commands while the writer is held, so that those between two pauses come into one group.
     fn in_groups<'c>(
         &self,
@@ -200,7 +193,7 @@ impl Bench {
     ) -> Vec<Answer> {
         let mut answers = Vec::new();
         let mut waiting: Vec<Waiting> = Vec::new();
-        let mut held = Held::hold(&self.store);
+        let mut held = Held::hold_first(&self.store);
         for sent in commands {
             if sent.after_pause && !waiting.is_empty() {
                 held.release();
@@ -213,6 +206,33 @@ impl Bench {
         answers.extend(waiting.into_iter().map(Waiting::wait));
         answers
     }
+
+    /// Sends each command when the one before is answered.
+    fn one_by_one<'c>(
+        &self,
+        handles: &Handles<'_>,
+        commands: impl IntoIterator<Item = &'c Sent>,
+    ) -> Vec<Answer> {
+        Held::hold_first(&self.store).release();
+        let answer = |sent: &Sent| {
+            let held = (sent.deadline == Deadline::Passed).then(|| Held::hold(&self.store));
+            let waiting = handles.send(sent);
+            held.into_iter().for_each(Held::release);
+            waiting.wait()
+        };
+        commands.into_iter().map(answer).collect()
+    }
+}
+
+/// Lets the writer meet new tables: what it has not met it carries out by itself.
+fn meet(handles: &Handles<'_>, new: &[usize]) {
+    let delete = |number: &usize| {
+        let nobody = handles.handles[*number].key.iter().map(|_| "nobody".into()).collect();
+        handles.send(&RowCall::new(*number, Op::Delete, nobody).into())
+    };
+    let sent: Vec<Waiting> = new.iter().map(delete).collect();
+    // Where the schema is of the kind that refuses even this, both stores are refused.
+    sent.into_iter().for_each(|waiting| drop(waiting.wait()));
 }
 
 /// The writer, waiting inside a closure.
@@ -223,9 +243,23 @@ struct Held {
 
 impl Held {
     fn hold(store: &Store) -> Self {
+        Self::hold_after(store, |_| ())
+    }
+
+    /// Before a program: the row that was inserted last on this connection is then the same in every run.
+    fn hold_first(store: &Store) -> Self {
+        Self::hold_after(store, |tx| {
+            let insert = "INSERT OR REPLACE INTO l(rowid, first) VALUES (50, 'begin')";
+            // A schema without a log shows nothing of it.
+            let _ = tx.execute(insert, ());
+        })
+    }
+
+    fn hold_after(store: &Store, work: impl Fn(&Tx<'_>) + Send + 'static) -> Self {
         let gate = Gate::new();
         let inside = gate.clone();
-        let write = store.write(move |_| {
+        let write = store.write(move |tx| {
+            work(tx);
             inside.wait();
             Ok(())
         });

@@ -15,6 +15,7 @@
 
 mod answer;
 mod bench;
+mod cases;
 mod command;
 mod comparison;
 mod draw;

@@ -175,7 +175,7 @@ fn modify(row: &mut Row, column: &str, change: &Change) -> Result<String, Closur
         Change::Set(value) => row.set(column, value)?,
         Change::Count => {
             let counted = match row.value(column) {
-                Some(Value::Integer(integer)) if integer.abs() < 1000 => integer + 1,
+                Some(Value::Integer(integer)) if integer.unsigned_abs() < 1000 => integer + 1,
                 _ => 1,
             };
             row.set(column, counted)?;

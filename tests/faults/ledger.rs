@@ -21,6 +21,8 @@ pub struct Deed {
     pub what: &'static str,
     pub changes: Vec<Change>,
     pub level: AckLevel,
+    /// Its changes are carried out in their order, some together: the first of them may be there without the rest.
+    pub in_pieces: bool,
     pub answer: Answer,
 }
 
@@ -87,13 +89,17 @@ impl Ledger {
     pub fn compare(&self, found: &Rows, origin: Origin) -> Result<(), String> {
         let covered = self.deeds.iter().rposition(|deed| deed.is_durable() && is_done(deed));
         for (at, deed) in self.deeds.iter().enumerate() {
-            let (before, after) = (is_like(deed, found, false), is_like(deed, found, true));
+            let all = deed.changes.len();
             let may_be_lost = origin == Origin::PowerCut && covered.is_none_or(|covered| at > covered);
-            let agrees = match deed.answer {
-                Answer::Done { .. } => after || (may_be_lost && before),
-                Answer::Failed(Outcome::NotStarted | Outcome::NotApplied) => before,
-                Answer::Failed(_) => before || after,
+            let promised = match deed.answer {
+                Answer::Done { .. } => all..=all,
+                Answer::Failed(Outcome::NotStarted | Outcome::NotApplied) => 0..=0,
+                Answer::Failed(Outcome::Partial { rows }) => rows as usize..=rows as usize,
+                Answer::Failed(_) => 0..=all,
             };
+            let possible = if may_be_lost { 0..=*promised.end() } else { promised };
+            let is_whole = |done: &usize| deed.in_pieces || *done == 0 || *done == all;
+            let agrees = possible.filter(is_whole).any(|done| is_like(deed, found, done));
             if !agrees {
                 let rows: Vec<_> =
                     deed.changes.iter().map(|change| (change.id, short(found, change.id))).collect();
@@ -133,9 +139,13 @@ fn is_done(deed: &Deed) -> bool {
     matches!(deed.answer, Answer::Done { .. })
 }
 
-fn is_like(deed: &Deed, found: &Rows, after: bool) -> bool {
-    let wanted = |change: &Change| if after { change.after.clone() } else { change.before.clone() };
-    deed.changes.iter().all(|change| found.get(&change.id) == wanted(change).as_ref())
+/// Whether the first `done` of its changes are there, and the others are not.
+fn is_like(deed: &Deed, found: &Rows, done: usize) -> bool {
+    let mut wanted = deed.changes.iter().enumerate();
+    wanted.all(|(at, change)| {
+        let wanted = if at < done { &change.after } else { &change.before };
+        found.get(&change.id) == wanted.as_ref()
+    })
 }
 
 /// The beginning of a row's text.
@@ -149,6 +159,7 @@ fn a_wrong_answer_is_seen() {
         what,
         changes: vec![Change { id: 1, before: before.map(str::to_owned), after: after.map(str::to_owned) }],
         level,
+        in_pieces: false,
         answer,
     };
     let there = Rows::from([(1, "text".to_owned())]);
@@ -173,6 +184,17 @@ fn a_wrong_answer_is_seen() {
         assert!(check(insert(level, Answer::Failed(Outcome::Unknown)), &none, &there, origin));
         assert!(check(insert(level, Answer::Failed(Outcome::Unknown)), &none, &none, origin));
         assert!(!check(delete(done), &there, &there, origin), "a delete is durable at every level");
+        let halves = |in_pieces, rows| {
+            let gone = |id| Change { id, before: Some("text".to_owned()), after: None };
+            let answer = Answer::Failed(Outcome::Partial { rows });
+            Deed { what: "halves", changes: vec![gone(1), gone(2)], level, in_pieces, answer }
+        };
+        let both = Rows::from([(1, "text".to_owned()), (2, "text".to_owned())]);
+        let second = Rows::from([(2, "text".to_owned())]);
+        assert!(check(halves(true, 1), &both, &second, origin));
+        assert!(!check(halves(true, 1), &both, &there, origin), "the other half");
+        assert!(!check(halves(true, 1), &both, &none, origin), "more than was said");
+        assert!(!check(halves(false, 1), &both, &second, origin), "half of what is one");
         assert!(!check(deed("other", None, None, level, done), &none, &there, origin), "an unexplained row");
     }
 }

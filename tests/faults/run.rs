@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use walwright::rusqlite::{Connection, OpenFlags};
 use walwright::{
-    AckLevel, Applied, CloseError, Migration, OpenError, Outcome, ReadError, Receipt, Store, StoreBuilder,
-    StoreState, Write, WriteError,
+    AckLevel, Applied, BulkReceipt, CloseError, Migration, OpenError, Outcome, ReadError, Receipt, Row,
+    RowReceipt, Store, StoreBuilder, StoreState, Table, Write, WriteError,
 };
 use walwright_test_support::vfs::DatabaseCreation;
 use walwright_test_support::{FaultVfs, Gate, Probe};
@@ -25,6 +25,7 @@ pub struct Run {
     pub path: PathBuf,
     pub ledger: Ledger,
     store: Option<Store>,
+    table: Option<Table<Row>>,
     closed: bool,
     sent: Vec<Sent>,
     gates: Vec<Gate>,
@@ -36,23 +37,36 @@ struct Sent {
     what: &'static str,
     changes: Vec<Change>,
     level: AckLevel,
-    wait: Box<dyn FnOnce() -> Result<Receipt, WriteError> + Send>,
+    in_pieces: bool,
+    wait: Box<dyn FnOnce() -> Result<u64, WriteError> + Send>,
 }
 
-/// What successful writes have in common.
-pub trait HasReceipt: Send + 'static {
-    fn receipt(&self) -> Receipt;
+/// What successful writes have in common: a place in the order.
+pub trait HasSequence: Send + 'static {
+    fn sequence(&self) -> u64;
 }
 
-impl HasReceipt for Receipt {
-    fn receipt(&self) -> Receipt {
-        *self
+impl HasSequence for Receipt {
+    fn sequence(&self) -> u64 {
+        self.sequence
     }
 }
 
-impl<T: Send + 'static> HasReceipt for Applied<T> {
-    fn receipt(&self) -> Receipt {
-        self.receipt
+impl<T: Send + 'static> HasSequence for Applied<T> {
+    fn sequence(&self) -> u64 {
+        self.receipt.sequence
+    }
+}
+
+impl HasSequence for RowReceipt {
+    fn sequence(&self) -> u64 {
+        self.sequence
+    }
+}
+
+impl HasSequence for BulkReceipt {
+    fn sequence(&self) -> u64 {
+        self.sequence
     }
 }
 
@@ -66,6 +80,7 @@ impl Run {
             path,
             ledger: Ledger::new(rows),
             store: None,
+            table: None,
             closed: false,
             sent: Vec::new(),
             gates: Vec::new(),
@@ -89,6 +104,16 @@ impl Run {
                 assert!(!matches!(error, OpenError::Panicked { .. }), "{error}");
             }
         }
+    }
+
+    /// Opens the table, in a store that is open.
+    pub fn open_table(&mut self) {
+        self.table = self.store.as_ref().map(|store| store.table("item").open().wait().unwrap());
+    }
+
+    /// The table that was opened.
+    pub fn table(&self) -> Table<Row> {
+        self.table.clone().expect("the scene has opened the table")
     }
 
     pub fn store(&self) -> Option<&Store> {
@@ -124,7 +149,7 @@ impl Run {
     }
 
     /// Sends a command that makes these changes, if a store is open.
-    pub fn send<T: HasReceipt>(
+    pub fn send<T: HasSequence>(
         &mut self,
         what: &'static str,
         changes: &[Change],
@@ -134,7 +159,7 @@ impl Run {
     }
 
     /// The same at a level.
-    pub fn send_at<T: HasReceipt>(
+    pub fn send_at<T: HasSequence>(
         &mut self,
         level: AckLevel,
         what: &'static str,
@@ -142,21 +167,34 @@ impl Run {
         write: impl FnOnce(&Store) -> Write<T>,
     ) {
         let Some(store) = &self.store else { return };
-        let wait: Box<dyn FnOnce() -> Result<Receipt, WriteError> + Send> =
+        let wait: Box<dyn FnOnce() -> Result<u64, WriteError> + Send> =
             match write(store).ack(level).try_submit() {
-                Ok(pending) => Box::new(move || pending.wait().map(|value| value.receipt())),
+                Ok(pending) => Box::new(move || pending.wait().map(|value| value.sequence())),
                 Err(error) => Box::new(move || Err(error)),
             };
-        self.sent.push(Sent { what, changes: changes.to_vec(), level, wait });
+        self.sent.push(Sent { what, changes: changes.to_vec(), level, in_pieces: false, wait });
+    }
+
+    /// Sends work on many rows, which may be carried out in part, and waits for it.
+    pub fn bulk(
+        &mut self,
+        level: AckLevel,
+        what: &'static str,
+        changes: &[Change],
+        write: impl FnOnce(&Store) -> Write<BulkReceipt>,
+    ) {
+        self.send_at(level, what, changes, write);
+        self.sent.iter_mut().rev().take(1).for_each(|sent| sent.in_pieces = true);
+        self.settle();
     }
 
     /// Lets the writer go on and waits for all answers.
     pub fn settle(&mut self) {
         self.gates.drain(..).for_each(|gate| gate.open());
-        for Sent { what, changes, level, wait } in self.sent.drain(..) {
+        for Sent { what, changes, level, in_pieces, wait } in self.sent.drain(..) {
             let stopped_before = self.ledger.has_unknown();
             let answer = match wait() {
-                Ok(receipt) => Answer::Done { sequence: receipt.sequence },
+                Ok(sequence) => Answer::Done { sequence },
                 Err(error) => {
                     says_what_it_is(&error);
                     Answer::Failed(error.outcome())
@@ -164,7 +202,7 @@ impl Run {
             };
             let done = matches!(answer, Answer::Done { .. });
             assert!(!(stopped_before && done), "{what} was acknowledged after a commit had failed");
-            self.ledger.enter(Deed { what, changes, level, answer }).unwrap();
+            self.ledger.enter(Deed { what, changes, level, in_pieces, answer }).unwrap();
         }
         if self.ledger.has_unknown() {
             assert!(self.has_failed(), "an unknown outcome, and the store goes on");
@@ -172,7 +210,7 @@ impl Run {
     }
 
     /// Sends one command and waits for it.
-    pub fn one<T: HasReceipt>(
+    pub fn one<T: HasSequence>(
         &mut self,
         level: AckLevel,
         what: &'static str,
@@ -243,6 +281,7 @@ impl Run {
                 what: "after the fault",
                 changes: vec![insert(900, "after the fault")],
                 level: AckLevel::Durable,
+                in_pieces: false,
                 answer: match result {
                     Ok(receipt) => Answer::Done { sequence: receipt.sequence },
                     Err(error) => Answer::Failed(error.outcome()),
@@ -279,7 +318,8 @@ pub fn compare_reopened(vfs: &FaultVfs, path: &Path, ledger: &mut Ledger, origin
     let receipt = store.execute("INSERT INTO item VALUES (901, 'reopened')", ()).wait().unwrap();
     let answer = Answer::Done { sequence: receipt.sequence };
     let changes = vec![insert(901, "reopened")];
-    ledger.enter(Deed { what: "reopened", changes, level: AckLevel::Durable, answer }).unwrap();
+    let deed = Deed { what: "reopened", changes, level: AckLevel::Durable, in_pieces: false, answer };
+    ledger.enter(deed).unwrap();
     drop(probe);
     store.close().wait().unwrap();
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE).unwrap();
@@ -310,6 +350,7 @@ fn says_what_it_is(error: &WriteError) {
     let words: &[&str] = match error.outcome() {
         Outcome::NotStarted => &["not started", "not queued", "not be carried out"],
         Outcome::NotApplied => &["nothing was applied", "undone", "not allowed"],
+        Outcome::Partial { .. } => &["were changed and stay so"],
         Outcome::Unknown => &["unknown"],
         other => panic!("{other:?}"),
     };

@@ -5,8 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use walwright::rusqlite::config::DbConfig;
+use walwright::rusqlite::functions::FunctionFlags;
 use walwright::rusqlite::{Connection, OpenFlags};
-use walwright::{AckLevel, ClosureError, Tx};
+use walwright::{AckLevel, ClosureError, Row, Tx, Value};
 
 use crate::run::{Run, delete, insert, update};
 use crate::template::Template;
@@ -42,6 +43,7 @@ pub const SCENES: &[Scene] = &[
         play: open_and_use,
     },
     Scene { name: "groups", template: Template::closed, prepare: open, play: groups },
+    Scene { name: "row commands", template: Template::closed, prepare: open_with_pauses, play: row_commands },
     Scene { name: "a group that spills", template: Template::closed, prepare: open, play: spill },
     Scene {
         name: "checkpoints",
@@ -174,6 +176,60 @@ fn take_no_notice(tx: &Tx<'_>) -> Result<(), ClosureError> {
     tx.execute("INSERT INTO item VALUES (109, 'i')", ())?;
     let _ = tx.execute("INSERT INTO item SELECT id, text FROM item WHERE id > 30", ());
     Ok(())
+}
+
+/// A function that takes longer than a piece of work on many rows may.
+fn open_with_pauses(run: &mut Run) {
+    run.tweak(|builder| {
+        builder.on_connection(|connection| {
+            connection.create_scalar_function("pause", 0, FunctionFlags::SQLITE_INNOCUOUS, |_| {
+                thread::sleep(Duration::from_millis(3));
+                Ok(0)
+            })
+        })
+    });
+    run.open();
+    run.open_table();
+}
+
+/// Row commands, which are carried out together, and work on many rows in pieces.
+fn row_commands(run: &mut Run) {
+    let table = &run.table();
+    let row = |id: i64, text: &str| Row::from_iter([("id", Value::from(id)), ("text", text.into())]);
+    // The first command on a table looks at its schema, and no other joins it.
+    run.one(AckLevel::Durable, "first", &[insert(100, "z")], |_| table.insert(&row(100, "z")));
+    run.hold();
+    for id in 101..=103 {
+        run.send("insert", &[insert(id, "a")], |_| table.insert(&row(id, "a")));
+    }
+    run.send_at(AckLevel::Committed, "update", &[update(1, &before(run, 1), "changed")], |_| {
+        table.update(1).set("text", "changed").send()
+    });
+    run.send("upsert", &[update(2, &before(run, 2), "changed")], |_| table.upsert(&row(2, "changed")));
+    run.send_at(AckLevel::Committed, "upsert", &[insert(104, "b")], |_| table.upsert(&row(104, "b")));
+    run.send("there is one", &[], |_| table.insert_or_ignore(&row(3, "no")));
+    run.send("there is one", &[], |_| table.insert(&row(3, "no")));
+    run.send_at(AckLevel::Committed, "delete", &[delete(4, &before(run, 4))], |_| table.delete(4).send());
+    run.send("guarded", &[], |_| table.update(5).set("text", "no").only_if("text", "else").send());
+    run.send("of nothing", &[], |_| table.update(999).set("text", "no").send());
+    run.settle();
+    run.read();
+
+    run.one(AckLevel::Durable, "batch", &[insert(105, "c"), delete(6, &before(run, 6))], |store| {
+        store.batch().add(table.insert(&row(105, "c"))).add(table.delete(6)).send()
+    });
+    run.one(AckLevel::Committed, "slow down", &[], |store| {
+        let trigger =
+            "CREATE TRIGGER slow BEFORE DELETE ON item WHEN old.id % 8 = 0 BEGIN SELECT pause(); END";
+        store.execute(trigger, ())
+    });
+    let gone: Vec<_> = (9..=32).map(|id| delete(id, &before(run, id))).collect();
+    run.bulk(AckLevel::Committed, "delete of many", &gone, |_| table.delete_many(9..=32).send());
+    let rest: Vec<_> = (33..=38).map(|id| update(id, &before(run, id), "changed")).collect();
+    run.bulk(AckLevel::Durable, "update of many", &rest, |_| {
+        table.update_many(33..=38).set("text", "changed").atomic().send()
+    });
+    run.read();
 }
 
 /// More than the cache holds: frames go to the log before COMMIT, and statements use a journal.

@@ -148,6 +148,35 @@ fn a_trigger_made_in_the_same_group_runs() {
     });
 }
 
+/// A command on another table comes first behind the change, and looks at the schema for its own table alone.
+#[test]
+fn a_trigger_made_in_the_same_group_runs_behind_a_command_on_another_table() {
+    run(|| {
+        let bed = Bed::new(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, v INTEGER); CREATE TABLE log (x); \
+             CREATE TABLE other (id INTEGER PRIMARY KEY, name TEXT)",
+        );
+        let (items, others) = (bed.revised::<Item>(), bed.table::<Item>("other"));
+        items.delete(1).wait().unwrap();
+        others.delete(1).wait().unwrap();
+        let gate = hold(&bed.store);
+        let sql = "CREATE TRIGGER a AFTER UPDATE ON t BEGIN INSERT INTO log VALUES (new.name); END";
+        let change = bed.store.write(move |tx| tx.execute_batch(sql)).try_submit().unwrap();
+        let sent = [
+            others.insert(&item(1)).try_submit().unwrap(),
+            others.update(1).set("name", "x").try_submit().unwrap(),
+            items.insert(&item(1)).try_submit().unwrap(),
+            items.update(1).set("name", "x").try_submit().unwrap(),
+        ];
+        gate.open();
+        change.wait().unwrap();
+        for one in sent {
+            assert_eq!(one.wait().unwrap().rows_changed, 1);
+        }
+        assert_eq!(bed.look("SELECT x FROM log"), ["x"], "it was not taken together with the insert");
+    });
+}
+
 #[test]
 fn a_unique_index_made_in_the_same_group_counts() {
     run(|| {
@@ -209,6 +238,25 @@ fn a_change_by_another_program_is_noticed() {
         bed.outside().execute_batch("ALTER TABLE t DROP COLUMN name").unwrap();
         schema_changed(items.insert(&item(4)).wait());
         assert_eq!(bed.look("SELECT * FROM t WHERE id > 2"), ["3|1|e"]);
+    });
+}
+
+/// What the writer knew of the table before does not let two commands be taken together any more.
+#[test]
+fn a_trigger_made_by_another_program_runs_for_each_command() {
+    run(|| {
+        let bed = Bed::new(ITEMS);
+        let items = after(&bed, "CREATE TABLE log (x)");
+        items.update(1).set("name", "one").wait().unwrap();
+        let trigger = "CREATE TRIGGER a AFTER UPDATE ON t BEGIN INSERT INTO log VALUES (new.name); END";
+        bed.outside().execute_batch(trigger).unwrap();
+        let gate = hold(&bed.store);
+        let inserted = items.insert(&item(5)).try_submit().unwrap();
+        let updated = items.update(5).set("name", "x").try_submit().unwrap();
+        gate.open();
+        assert_eq!(inserted.wait().unwrap().revision, Some(1));
+        assert_eq!(updated.wait().unwrap().revision, Some(2));
+        assert_eq!(bed.look("SELECT x FROM log"), ["x"]);
     });
 }
 

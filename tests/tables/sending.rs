@@ -51,17 +51,13 @@ fn send_each(bed: &Bed, table: &Table<Item>, deadline: Option<Duration>) -> Vec<
         table.delete_where("n", 2),
         bed.store.batch().add(table.update(1).set("n", 2)).send(),
     ];
-    let modify = table.modify(1, |item| {
+    let mut modify = table.modify(1, |item| {
         item.n += 1;
         Ok(())
     });
-    let modify = deadline.map_or(
-        table.modify(1, |item| {
-            item.n += 1;
-            Ok(())
-        }),
-        |deadline| modify.deadline(deadline),
-    );
+    if let Some(deadline) = deadline {
+        modify = modify.deadline(deadline);
+    }
     let pending = modify.try_submit().unwrap();
     sent.push(Box::new(move || Ok(pending.wait()?.map_or(0, |modified| modified.receipt.rows_changed))));
     sent

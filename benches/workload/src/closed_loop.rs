@@ -15,16 +15,18 @@ pub struct ClosedLoop {
     pub time: Duration,
 }
 
-/// What they got done in their time. What was on its way at the end does not count.
+/// What they got done in their time. Writes on their way at the end do not count.
 pub struct Done {
-    pub operations: u64,
+    /// A pair that is half done counts as half of one.
+    pub operations: f64,
     pub time: Duration,
+    /// Of whole operations.
     pub latencies: Latencies,
 }
 
 impl Done {
     pub fn per_second(&self) -> f64 {
-        self.operations as f64 / self.time.as_secs_f64()
+        self.operations / self.time.as_secs_f64()
     }
 }
 
@@ -36,12 +38,13 @@ impl ClosedLoop {
             .map(|_| tokio::spawn(client(self, store.clone(), Arc::clone(numbers), Arc::clone(&start))))
             .collect();
         start.wait().await;
-        let (mut operations, mut latencies) = (0, Latencies::new());
+        let (mut writes, mut latencies) = (0, Latencies::new());
         for client in clients {
-            let (count, of_client) = client.await??;
-            operations += count;
+            let (answered, of_client) = client.await??;
+            writes += answered;
             latencies.merge(&of_client);
         }
+        let operations = writes as f64 / self.pattern.writes() as f64;
         Ok(Done { operations, time: self.time, latencies })
     }
 }
@@ -53,7 +56,7 @@ async fn client<S: Subject>(
     start: Arc<Barrier>,
 ) -> Result<(u64, Latencies)> {
     let mut latencies = Latencies::new();
-    let mut operations = 0;
+    let mut answered = 0;
     start.wait().await;
     let mut end = pin!(tokio::time::sleep(load.time));
     loop {
@@ -61,10 +64,9 @@ async fn client<S: Subject>(
         let sent = Instant::now();
         tokio::select! {
             biased;
-            () = &mut end => return Ok((operations, latencies)),
-            answer = load.pattern.run(&store, row) => answer?,
+            () = &mut end => return Ok((answered, latencies)),
+            end = load.pattern.run(&store, row, &mut answered) => end?,
         }
         latencies.record(sent.elapsed());
-        operations += 1;
     }
 }

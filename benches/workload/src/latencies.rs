@@ -22,6 +22,16 @@ pub struct Percentiles {
     pub max_ms: f64,
 }
 
+impl Percentiles {
+    pub const HEADERS: [&'static str; 4] = ["p50 ms", "p99 ms", "p99.9 ms", "max ms"];
+
+    /// The cells of a table.
+    pub fn cells(this: Option<&Self>) -> [String; 4] {
+        let Some(Self { p50_ms, p99_ms, p999_ms, max_ms }) = this else { return ["-"; 4].map(String::from) };
+        [p50_ms, p99_ms, p999_ms, max_ms].map(|ms| format!("{ms:.2}"))
+    }
+}
+
 impl Latencies {
     #[expect(clippy::new_without_default, reason = "it allocates")]
     pub fn new() -> Self {
@@ -41,13 +51,14 @@ impl Latencies {
         milliseconds(self.0.value_at_percentile(percent))
     }
 
-    pub fn percentiles(&self) -> Percentiles {
-        Percentiles {
+    /// `None`: there is not a single one.
+    pub fn percentiles(&self) -> Option<Percentiles> {
+        (!self.0.is_empty()).then(|| Percentiles {
             p50_ms: self.percentile(50.0),
             p99_ms: self.percentile(99.0),
             p999_ms: self.percentile(99.9),
             max_ms: milliseconds(self.0.max()),
-        }
+        })
     }
 }
 

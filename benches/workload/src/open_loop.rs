@@ -63,7 +63,7 @@ impl OpenLoop {
                 let row = Session::new(numbers.fetch_add(1, Ordering::Relaxed));
                 let store = store.clone();
                 let operation = async move {
-                    self.pattern.run(&store, row).await?;
+                    self.pattern.run(&store, row, &mut 0).await?;
                     Result::Ok((meant, start.elapsed().saturating_sub(meant)))
                 };
                 runtime.spawn(operation)

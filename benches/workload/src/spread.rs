@@ -30,6 +30,9 @@ impl Spread {
 impl fmt::Display for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { median, least, greatest } = self;
+        if least == greatest {
+            return f.pad(&format!("{median:.0}"));
+        }
         f.pad(&format!("{median:.0} ({least:.0} to {greatest:.0})"))
     }
 }

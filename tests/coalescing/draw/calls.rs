@@ -140,7 +140,7 @@ impl Draw {
         let length = 2 + self.rng.below(3);
         let mut chain: Vec<RowCall> = Vec::new();
         let head = self.weighted(&[(Op::Insert, 4), (Op::Update, 4), (Op::Upsert, 2)]);
-        if head == Op::Insert && self.chance(50) {
+        if head == Op::Insert && self.chance(65) {
             chain.push(RowCall::new(T, Op::Delete, key.clone()));
         }
         for at in 0..length {

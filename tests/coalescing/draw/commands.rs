@@ -12,14 +12,14 @@ use crate::program::Revision;
 
 impl Draw {
     pub(super) fn commands(&mut self) {
-        let count = 3 + self.rng.below(6);
+        let count = 1 + self.rng.below(4);
         let mut commands: Vec<Sent> = (0..count).map(|_| self.sent()).collect();
-        if self.chance(60) {
+        for _ in 0..self.pick(&[0, 1, 1, 2, 2]) {
             let at = self.rng.below(commands.len() + 1);
             let mut chain = Vec::new();
             for call in self.chain() {
                 chain.push(self.wrapped(Command::Row(call)));
-                if self.chance(30) {
+                if self.chance(25) {
                     chain.push(self.sent());
                 }
             }

@@ -20,7 +20,7 @@ hazards! {
     ForeignKeySelf ForeignKeyToParent Generated GeneratedNotNull GeneratedUnique HurtingValues KeyKind KeyByUnique
     NotNull PartialIndex PlainIndex RevisionDeclared RevisionPlanted RevisionSequence SameValues SecondHandle
     Statements Strict Trigger TriggerElsewhere Unique UniqueExpression UniqueNoCase UniquePartial UniqueWithRevision
-    Whole WithoutRowid
+    WithoutRowid
 }
 
 impl Hazard {

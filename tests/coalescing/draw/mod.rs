@@ -48,7 +48,7 @@ enum KeyKind {
 }
 
 /// Programs that share a schema: making a new one costs more than all the rest.
-pub const PROGRAMS_OF_SCHEMA: u64 = 5;
+pub const PROGRAMS_OF_SCHEMA: u64 = 8;
 
 impl Program {
     pub fn random(seed: u64) -> Self {
