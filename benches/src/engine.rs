@@ -1,9 +1,8 @@
 //! Walwright under measurement.
 
-use crate::Result;
 use std::path::Path;
 use walwright::{Migration, Stats, Store, StoreBuilder, Table};
-use walwright_bench_workload::{SCHEMA, Session, Subject, TABLE};
+use walwright_bench_workload::{Result, SCHEMA, Session, Subject, TABLE};
 
 const MIGRATIONS: &[Migration] = &[Migration::sql(SCHEMA)];
 

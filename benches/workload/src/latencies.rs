@@ -1,7 +1,7 @@
 //! Latencies, kept as a histogram.
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Beyond an hour nobody waits.
@@ -14,7 +14,7 @@ const DIGITS: u8 = 3;
 pub struct Latencies(Histogram<u64>);
 
 /// Some of them, in milliseconds.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Percentiles {
     pub p50_ms: f64,
     pub p99_ms: f64,

@@ -5,6 +5,7 @@ mod bar;
 mod closed_loop;
 mod latencies;
 mod open_loop;
+pub mod peer;
 mod session;
 mod spread;
 mod subject;

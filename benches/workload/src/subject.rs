@@ -1,7 +1,7 @@
 //! What is measured.
 
 use crate::{Result, Session};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::future::Future;
 
@@ -22,7 +22,7 @@ pub trait Subject: Clone + Send + Sync + 'static {
 }
 
 /// What a client does, as one operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pattern {
     /// It inserts a row.
