@@ -212,6 +212,17 @@ fn burst(random: &mut Rng) -> Vec<Step> {
         |action, random: &mut Rng| Step::Write { action, level: level(random), manner: Manner::Submit };
     let mut steps = vec![submit(Action::Closure(Vec::new(), Ending::Slow), random)];
     let row = row(random);
+    if random.once_in(3) {
+        // Of a row that may be durable already nothing must be left.
+        let updates = many(random, 1..4, |random| RowOp::Update(row, set(random), Guard::Nothing));
+        let ops = updates.into_iter().chain([RowOp::Delete(row, Guard::Nothing)]);
+        steps.extend(ops.map(|op| Step::Write {
+            action: Action::Row(op),
+            level: AckLevel::Committed,
+            manner: Manner::Submit,
+        }));
+        return steps;
+    }
     steps.extend(many(random, 3..8, |random| {
         let action = if random.once_in(6) { action(random) } else { Action::Row(row_op(random, row)) };
         submit(action, random)
@@ -315,14 +326,15 @@ fn change(random: &mut Rng) -> Change {
 }
 
 fn few(random: &mut Rng) -> Few {
-    let valued = |random: &mut Rng| (row(random), value(random));
-    match random.below(8) {
-        0 => Few::Insert(many(random, 0..4, valued)),
-        1 => Few::InsertOrIgnore(many(random, 1..5, valued)),
-        2 => Few::Upsert(many(random, 1..5, valued)),
-        3 => Few::Delete(many(random, 1..5, row)),
-        4..=5 => Few::Update(many(random, 1..5, row), set(random)),
-        6 => Few::DeleteWhere(random.below(NOTES.into()) as u8),
+    // Any row, so that it is one behind the first that is there.
+    let valued = |random: &mut Rng| (random.below(ROWS), value(random));
+    match random.below(12) {
+        0..=4 => Few::Insert(many(random, 0..5, valued)),
+        5 => Few::InsertOrIgnore(many(random, 1..5, valued)),
+        6 => Few::Upsert(many(random, 1..5, valued)),
+        7 => Few::Delete(many(random, 1..5, row)),
+        8..=9 => Few::Update(many(random, 1..5, row), set(random)),
+        10 => Few::DeleteWhere(random.below(NOTES.into()) as u8),
         _ => Few::UpdateWhere(random.below(NOTES.into()) as u8, set(random)),
     }
 }

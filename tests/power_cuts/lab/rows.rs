@@ -125,10 +125,14 @@ impl Script<'_> {
         use RowOp::{Delete, Insert, Modify, SetCount, SetText, SetTextOfNew, Upsert};
         let ops = [Insert, Insert, Upsert, SetText, SetText, SetTextOfNew, SetCount, Modify, Delete];
         let op = *self.rng.pick(&ops);
-        let command = Command::new(Shape::Row(op), vec![self.row_call(op, id)]);
+        let command = self.row_command_of(op, id);
         let level = self.level();
-        let command = if op == Delete { command.deleting() } else { command };
         command.at(level)
+    }
+
+    pub fn row_command_of(&mut self, op: RowOp, id: i64) -> Command {
+        let command = Command::new(Shape::Row(op), vec![self.row_call(op, id)]);
+        if op == RowOp::Delete { command.deleting() } else { command }
     }
 
     /// Row commands on this row and on another one that hold together.

@@ -2,6 +2,7 @@
 
 use super::super::command::{Command, Shape};
 use super::super::rig::Rig;
+use super::super::rows::RowOp;
 use super::super::schema::BASE;
 use super::super::script::Script;
 use rusqlite::types::Value;
@@ -22,6 +23,13 @@ pub fn row_commands(rig: &mut Rig, rng: &mut Rng) {
         rig.group(commands);
         if round % 9 == 4 {
             rig.send(Command::flush());
+        }
+        if round % 3 == 2 {
+            // A row that is on the disk goes by one statement, and nobody asked for it to be durable.
+            let row = 100 + round;
+            rig.send(script.row_command_of(RowOp::Insert, row));
+            let ops = [RowOp::SetText, RowOp::SetText, RowOp::Delete];
+            rig.group(ops.map(|op| script.row_command_of(op, row).committed()).into());
         }
     }
     assert!(rig.stats().coalesced > 0, "every command was a statement of its own");
