@@ -2,7 +2,7 @@
 
 use walwright::Value;
 
-use super::{Case, PLAIN, case, delete, insert, update};
+use super::{Case, PLAIN, case, delete, insert, update, upsert};
 
 /// An insert of a value, and an update that is guarded by another spelling of it.
 fn guarded(name: &'static str, declared: &str, stored: impl Into<Value>, asked: impl Into<Value>) -> Case {
@@ -17,6 +17,7 @@ fn guarded(name: &'static str, declared: &str, stored: impl Into<Value>, asked: 
 pub fn cases() -> Vec<Case> {
     let beyond = 9_007_199_254_740_993_i64;
     vec![
+        guarded("a number in two spellings of text", "INTEGER", "12", "012"),
         guarded("text that becomes a number", "INTEGER", "12", 12),
         guarded("a real number that becomes text", "TEXT", 1.0, "1.0"),
         guarded("a number that is asked of text", "TEXT", "12", 12),
@@ -65,6 +66,11 @@ pub fn cases() -> Vec<Case> {
             .rows(&["INSERT INTO t VALUES ('a', 0, 0, 5)"])
             .send(update("a").with("x", 1).if_revision(4))
             .send(update("a").with("x", 2).if_revision(5))
+            .send(update("a").with("x", 3).if_revision(6)),
+        case("a guard behind an upsert of a row that was there", &[PLAIN])
+            .rows(&["INSERT INTO t VALUES ('a', 0, 0, 5)"])
+            .send(upsert("a").with("x", 1))
+            .send(update("a").with("x", 2).if_revision(1))
             .send(update("a").with("x", 3).if_revision(6)),
         case("a guard on a row that is not there", &[PLAIN])
             .send(update("a").with("x", 1).if_revision(1))

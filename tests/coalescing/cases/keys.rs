@@ -106,6 +106,17 @@ pub fn cases() -> Vec<Case> {
             .send(update("a").with("x", 3))
             .send(update("n").with("x", 4).only_if("x", 3).by(1))
             .send(update("a").with("y", 5).only_if("y", 1)),
+        case(
+            "a primary key that is not the handle's key",
+            &["CREATE TABLE t(pk INTEGER PRIMARY KEY, id UNIQUE, x, rev INTEGER)"],
+        )
+        .handle(Handle { names_key: true, ..Handle::new("t", &["id"]) })
+        .send(insert("a").with("pk", 1).by(1))
+        .send(insert("b").with("pk", 2).by(1))
+        .send(update("a").with("x", 1).by(1))
+        .send(insert("c").with("pk", 1).by(1))
+        .send(update("a").with("pk", 7).by(1))
+        .send(insert("d").with("pk", 1).by(1)),
         case("a second handle without revisions", &[PLAIN])
             .handle(bare)
             .rows(&["INSERT INTO t VALUES ('a', 0, 0, 1)"])

@@ -60,6 +60,12 @@ fn handed_over() -> Vec<Case> {
             .send(delete("a"))
             .send(update("c").with("x", 2))
             .send(insert("c").with("name", "a")),
+        case("a delete that was thought to find another revision", &[UNIQUE])
+            .rows(&[BOTH])
+            .send(update("a").with("x", 1).if_revision(4))
+            .send(delete("a").if_revision(1))
+            .send(insert("c").with("name", "a"))
+            .send(delete("a").if_revision(5)),
         case("a delete at its own place", &[UNIQUE])
             .rows(&[BOTH])
             .send(update("a").with("x", 1))

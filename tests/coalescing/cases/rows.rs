@@ -59,6 +59,13 @@ fn images() -> Vec<Case> {
             .rows(&["INSERT INTO t VALUES ('a', 0, 0, 1)"])
             .send(update("a").with("x", 1.5))
             .send(update("a").with("x", 2)),
+        case("an upsert of nothing", &[PLAIN])
+            .revision(None)
+            .rows(&["INSERT INTO t VALUES ('a', 0, 0, 1)"])
+            .send(upsert("a"))
+            .send(update("a").with("x", 1))
+            .send(upsert("a"))
+            .send(update("a").with("x", 2)),
         case("a second insert of the row", &[NOT_NULL])
             .send(insert("a").with("x", 1))
             .send(insert("a").with("x", Value::Null))

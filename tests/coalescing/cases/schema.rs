@@ -47,7 +47,8 @@ fn judges() -> Vec<Case> {
         .send(upsert("b").with("x", 1))
         .send(update("a").with("x", 1))
         .send(update("b").with("x", 2))
-        .send(update("a").with("x", 1).if_revision(7))
+        .send(delete("c"))
+        .send(update("b").with("x", 3))
         .send(insert("k").by(1)),
         case("a generated column that fails on the first image", &[json])
             .send(insert("a").with("x", "bad"))
