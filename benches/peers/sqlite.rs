@@ -1,6 +1,6 @@
 //! What the peers that hand out a rusqlite connection do with it. Each compiles this with the rusqlite that it pins.
 
-use rusqlite::{Connection, TransactionBehavior, params};
+use super::rusqlite::{self, Connection, TransactionBehavior, params};
 use walwright_bench_workload::{INSERT, REVOKE, SCHEMA, Session};
 
 /// Durable in WAL mode, and otherwise as a store of Walwright's is set.

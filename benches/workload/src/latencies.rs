@@ -46,6 +46,11 @@ impl Latencies {
         self.0.add(&other.0).expect("histograms of the same bounds");
     }
 
+    /// How many operations.
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
     /// The latency that so many of all operations do not exceed, in milliseconds.
     pub fn percentile(&self, percent: f64) -> f64 {
         milliseconds(self.0.value_at_percentile(percent))

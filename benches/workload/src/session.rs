@@ -56,4 +56,9 @@ impl Session {
             resource_version: 1,
         }
     }
+
+    /// Which one it is.
+    pub fn number(&self) -> u64 {
+        (self.created_at_ms - START_MS) as u64
+    }
 }

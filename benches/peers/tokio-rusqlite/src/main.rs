@@ -1,5 +1,6 @@
 //! tokio-rusqlite: one connection on a thread of its own, which runs the closures that it is sent.
 
+use tokio_rusqlite::rusqlite;
 #[path = "../../sqlite.rs"]
 mod sqlite;
 
