@@ -1,5 +1,6 @@
 //! Running a program under callgrind, and reading what it counted.
 
+use crate::COUNTED;
 use crate::program::Program;
 use std::collections::HashMap;
 use std::path::Path;
@@ -26,7 +27,7 @@ impl Profile {
             .args(["--tool=callgrind", "--quiet", "--compress-pos=no"])
             .arg(format!("--callgrind-out-file={}", file.display()))
             .arg(env::current_exe()?)
-            .args(["--counted", program.name(), &groups.to_string()])
+            .args([COUNTED, program.name(), &groups.to_string()])
             .stdin(Stdio::null());
         let status = command.status().map_err(|error| format!("valgrind cannot be run: {error}"))?;
         if !status.success() {

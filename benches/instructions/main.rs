@@ -23,10 +23,12 @@ mod program;
 use cost::Cost;
 use program::Program;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 use walwright_bench_workload::Bar;
-use walwright_benches::Result;
+use walwright_benches::options::{self, Options};
+use walwright_benches::report::Report;
+use walwright_benches::{Result, machine};
 use walwright_test_support::Scratch;
 
 /// Rows of a group.
@@ -35,6 +37,8 @@ const GROUP: u64 = 64;
 const LIMIT: f64 = 1.3;
 /// Functions whose calls are told, by parts of their names.
 const COUNTED_CALLS: &[&str] = &["clock_gettime", "hash_one", "memcpy", "sqlite3_bind_", "sqlite3_step"];
+/// Says that this process is to be the program that is counted. Behind it stand its name and a number of groups.
+const COUNTED: &str = "--counted";
 /// Lines of a profile.
 const PROFILE_LINES: usize = 60;
 
@@ -48,45 +52,22 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the command line asks for.
-struct Options {
-    json: bool,
-    quick: bool,
-    profile: bool,
-    keep: Option<PathBuf>,
-    /// To be the program that is counted, over so many groups.
-    counted: Option<(Program, u64)>,
-}
-
-fn options() -> Result<Options> {
-    use lexopt::prelude::*;
-    let mut options = Options { json: false, quick: false, profile: false, keep: None, counted: None };
-    let mut parser = lexopt::Parser::from_env();
-    while let Some(argument) = parser.next()? {
-        match argument {
-            // What cargo itself adds.
-            Long("bench") => {}
-            Long("json") => options.json = true,
-            Long("quick") => options.quick = true,
-            Long("profile") => options.profile = true,
-            Long("keep") => options.keep = Some(parser.value()?.into()),
-            Long("counted") => {
-                let program = parser.value()?.parse()?;
-                options.counted = Some((program, parser.value()?.parse()?));
-            }
-            _ => return Err(argument.unexpected().into()),
-        }
-    }
-    Ok(options)
-}
-
 fn run() -> Result<()> {
-    let options = options()?;
-    if let Some((program, groups)) = options.counted {
-        return program.run(groups);
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, counted, program, groups] = arguments.as_slice()
+        && counted == COUNTED
+    {
+        return program.parse::<Program>()?.run(groups.parse()?);
+    }
+    let options = Options::from_command_line(&["keep"], &["profile"])?;
+    if options.help {
+        print!("Counts the instructions of a durable insert.\n\n{}", options::HELP);
+        println!("  --profile    which functions have what the limit does not have");
+        println!("  --keep DIR   keep callgrind's files");
+        return Ok(());
     }
     let scratch = Scratch::new();
-    let folder = options.keep.as_deref().unwrap_or(scratch.path());
+    let folder = options.value("keep").map_or(scratch.path(), Path::new);
     let groups = if options.quick { (10, 20) } else { (20, 100) };
     let mut costs = BTreeMap::new();
     for program in Program::ALL {
@@ -101,35 +82,30 @@ fn run() -> Result<()> {
 
 fn report(costs: &BTreeMap<Program, Cost>, options: &Options) -> Result<()> {
     let ratio = |program: Program| costs[&program].instructions / costs[&program.limit()].instructions;
-    let bars = [
+    let mut report = Report::new("instructions", options);
+    report.text(&format!("SQLite {}; {}", walwright::rusqlite::version(), machine::date()));
+    costs.values().try_for_each(|cost| report.row(cost))?;
+    let cells = |(program, cost): (&Program, &Cost)| {
+        let allocations: f64 = cost.allocations().iter().map(|(_, calls)| calls).sum();
+        vec![
+            program.name().to_owned(),
+            format!("{:.0}", cost.instructions),
+            format!("{:.2}", ratio(*program)),
+            format!("{allocations:.1}"),
+        ]
+    };
+    let headers = ["a row, in groups of 64", "instructions", "against by hand", "allocations"];
+    report.table(&headers, &costs.iter().map(cells).collect::<Vec<_>>());
+    report.bars(&[
         Bar::at_most("instructions of an insert, by row command", ratio(Program::InsertRow), LIMIT),
         Bar::at_most("instructions of an insert, by statement", ratio(Program::InsertStatement), LIMIT),
-    ];
-    if options.json {
-        for cost in costs.values() {
-            println!("{}", serde_json::to_string(cost)?);
-        }
-        for bar in &bars {
-            println!("{}", serde_json::to_string(bar)?);
-        }
-        return Ok(());
-    }
-    println!("{:<34} {:>12} {:>8} {:>12}", "a row, in groups of 64", "instructions", "ratio", "allocations");
-    for (program, cost) in costs {
-        let allocations: f64 = cost.allocations().iter().map(|(_, calls)| calls).sum();
-        let (name, ratio) = (program.name(), ratio(*program));
-        println!("{name:<34} {:>12.0} {ratio:>8.2} {allocations:>12.1}", cost.instructions);
-    }
-    println!();
-    for bar in &bars {
-        println!("{bar}");
-    }
-    if options.profile {
+    ])?;
+    if options.has("profile") && !options.json {
         for (program, cost) in costs.iter().filter(|(program, _)| program.limit() != **program) {
             print_profile(cost, &costs[&program.limit()]);
         }
     }
-    Ok(())
+    report.finish()
 }
 
 /// Where the instructions are that the limit does not have.
