@@ -8,7 +8,8 @@
 pub struct Receipt {
     /// The write's place in the order of all writes to this file: it grows with the order in which
     /// commands were admitted, and is never used twice, also over restarts, crashes and power cuts.
-    /// There may be gaps.
+    /// There may be gaps. Work on many rows takes the sequence of its last piece, and so does a flush that
+    /// waits for it.
     pub sequence: u64,
     /// Rows inserted, updated or deleted by the command.
     ///
