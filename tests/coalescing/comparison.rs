@@ -63,7 +63,7 @@ fn difference(program: &Program, names: [&str; 2], outcomes: [&Outcome; 2]) -> O
     let commands = program.commands.iter().map(ToString::to_string).chain(["a last look".to_owned()]);
     for (at, command) in commands.enumerate() {
         text += &format!("  {at}: {command}\n");
-        text += &side_by_side(names, [&left.answers[at], &right.answers[at]], true);
+        text += &side_by_side(names, [&left.answers[at], &right.answers[at]]);
     }
     let mut things: Vec<&String> = left.state.iter().chain(&right.state).map(|(thing, _)| thing).collect();
     things.sort();
@@ -75,24 +75,18 @@ fn difference(program: &Program, names: [&str; 2], outcomes: [&Outcome; 2]) -> O
         };
         let [left, right] = [of(left), of(right)];
         if left != right {
-            text += &format!("  {thing}:\n{}", side_by_side(names, [&left, &right], true));
+            text += &format!("  {thing}:\n{}", side_by_side(names, [&left, &right]));
         }
     }
     Some(text)
 }
 
 /// Two texts, or one if they are the same.
-fn side_by_side(names: [&str; 2], texts: [&str; 2], shows_same: bool) -> String {
+fn side_by_side(names: [&str; 2], [left, right]: [&str; 2]) -> String {
     let indented = |text: &str| text.replace('\n', "\n        ");
-    match texts {
-        [left, right] if left != right => format!(
-            "      {}:\n        {}\n      {}:\n        {}\n",
-            names[0],
-            indented(left),
-            names[1],
-            indented(right)
-        ),
-        [both, _] if shows_same => format!("      {}\n", indented(both)),
-        _ => String::new(),
+    if left == right {
+        return format!("      {}\n", indented(left));
     }
+    let [of_left, of_right] = names;
+    format!("      {of_left}:\n        {}\n      {of_right}:\n        {}\n", indented(left), indented(right))
 }

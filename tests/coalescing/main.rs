@@ -7,7 +7,7 @@
 //! sequences compare as the names of the commands that they were given to ([`answer`]).
 //!
 //! Beside the random ones there are programs made by hand ([`cases`]), each for one way in which coalescing could
-//! show.
+//! show; `WALWRIGHT_CASE="its name"` runs one alone.
 //!
 //! A program comes from its seed. When one differs it is made as small as it gets and printed with both answers;
 //! `WALWRIGHT_SEED=… WALWRIGHT_PROGRAMS=1 cargo test --test coalescing` runs it again. More of them:
@@ -86,12 +86,27 @@ fn random_programs_cannot_tell() {
     }
 }
 
+/// Leaves no programs to the other threads when one has differed.
+struct Last<'a> {
+    next: &'a AtomicU64,
+    end: u64,
+}
+
+impl Drop for Last<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.next.store(self.end, Ordering::SeqCst);
+        }
+    }
+}
+
 /// Carries out programs until there are no more, or one differs.
 fn work(next: &AtomicU64, end: u64) -> BTreeMap<&'static str, Tally> {
     let vfs = FaultVfs::unique("coalescing");
     vfs.skip_real_syncs(true);
     let mut seen = BTreeMap::<&'static str, Tally>::new();
     let mut comparison = Comparison::new(vfs);
+    let _last = Last { next, end };
     loop {
         // Those that share a schema go to the same thread.
         let block = next.fetch_add(PROGRAMS_OF_SCHEMA, Ordering::SeqCst);
@@ -106,7 +121,6 @@ fn work(next: &AtomicU64, end: u64) -> BTreeMap<&'static str, Tally> {
                 let verdict = comparison.judge(&program);
                 if let Verdict::Different(difference) = verdict {
                     let (_, difference) = shrinking::shrunk(&comparison, program, difference);
-                    // The other thread need not go on.
                     panic!("again: WALWRIGHT_SEED={seed} WALWRIGHT_PROGRAMS=1\n{difference}");
                 }
                 (comparison, verdict)
