@@ -30,7 +30,9 @@ use crate::sqlite::writer::{BulkCall, WriteTask};
 ///   may be applied between its pieces.
 /// - Work on all rows whose column holds a value covers the rows that are there when it begins. Rows that others
 ///   change, insert or delete while it runs are taken as they are when its pieces reach them: one that is inserted
-///   meanwhile behind the last of them (by rowid, or by key in a table without rowids) is left alone.
+///   meanwhile behind the last of them (by rowid, or by key in a table without rowids) is left alone. Where the
+///   rows have no lasting places, it is one piece: an update of the primary key in a table without rowids, and any
+///   such work in a table whose columns took all names of the rowid and whose key may be NULL.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
