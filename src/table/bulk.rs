@@ -9,7 +9,7 @@ use super::table::Table;
 use crate::error::WriteError;
 use crate::handle::{Pending, Submit, Write, WriteFuture};
 use crate::protocol::level::AckLevel;
-use crate::row::{BulkCommand, BulkReceipt, BulkWork, IntoValue, RowOp, Value};
+use crate::row::{BulkCommand, BulkReceipt, BulkWork, IntoValue, Value};
 use crate::sqlite::writer::{BulkCall, WriteTask};
 
 /// Work on many rows as one command: a list of rows to insert, rows to delete or to update.
@@ -147,10 +147,7 @@ impl<T> BulkUpdate<T> {
             }
             Ok(match rows {
                 UpdatedRows::Where { column, value } => BulkWork::UpdateWhere { column, value, set },
-                UpdatedRows::Keys(keys) => {
-                    let update = |key| table.command(RowOp::Update, key, set.clone());
-                    BulkWork::Each(keys.into_iter().map(update).collect())
-                }
+                UpdatedRows::Keys(keys) => BulkWork::UpdateKeys { keys, set },
             })
         });
         BulkWrite { table, work, is_atomic }.send()

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::RowFailure;
 use super::desk::TableDesk;
 use super::row::{self, columns, sequence_value, values};
 use super::text::{Form, Step};
+use super::{RowEffect, RowFailure};
 use crate::row::{BulkCommand, BulkWork, RevisionKind, TableShape, Value};
 use crate::sqlite::session::Session;
 
@@ -60,14 +60,10 @@ pub(in crate::sqlite::writer) fn carry_out_piece(
     let mut piece = Piece { desk, session, sequence, began: Instant::now(), is_atomic: bulk.is_atomic };
     match &bulk.work {
         BulkWork::Each(commands) => {
-            for command in commands.iter().skip(progress.done) {
-                progress.rows += row::carry_out(piece.desk, session, command, sequence)?.rows_changed;
-                progress.done += 1;
-                if progress.done.is_multiple_of(ROWS_A_LOOK) && piece.is_long_enough() {
-                    break;
-                }
-            }
-            Ok(if progress.done < commands.len() { PieceEnd::More } else { PieceEnd::Finished })
+            piece.list(progress, commands, |desk, command| row::carry_out(desk, session, command, sequence))
+        }
+        BulkWork::UpdateKeys { keys, set } => {
+            piece.list(progress, keys, |desk, key| row::update(desk, session, key, set, sequence))
         }
         BulkWork::DeleteWhere { column, value } => piece.walk(progress, *column, value, None),
         BulkWork::UpdateWhere { column, value, set } => piece.walk(progress, *column, value, Some(set)),
@@ -85,6 +81,23 @@ struct Piece<'p, 's> {
 impl Piece<'_, '_> {
     fn is_long_enough(&self) -> bool {
         !self.is_atomic && self.began.elapsed() >= PIECE_TIME
+    }
+
+    /// The next ones of a list.
+    fn list<T>(
+        &mut self,
+        progress: &mut BulkProgress,
+        list: &[T],
+        mut carry_out: impl FnMut(&mut TableDesk, &T) -> Result<RowEffect, RowFailure>,
+    ) -> Result<PieceEnd, RowFailure> {
+        for one in list.iter().skip(progress.done) {
+            progress.rows += carry_out(self.desk, one)?.rows_changed;
+            progress.done += 1;
+            if progress.done.is_multiple_of(ROWS_A_LOOK) && self.is_long_enough() {
+                break;
+            }
+        }
+        Ok(if progress.done < list.len() { PieceEnd::More } else { PieceEnd::Finished })
     }
 
     fn walk(
