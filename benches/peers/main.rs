@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 use walwright_bench_workload::peer::PeerRow;
-use walwright_bench_workload::{Bar, Pattern, Spread};
+use walwright_bench_workload::{Bar, Pattern, Percentiles, Spread};
 use walwright_benches::Result;
 use walwright_benches::options::{self, Options};
 use walwright_benches::place::Place;
@@ -69,8 +69,9 @@ struct Row {
     #[serde(flatten)]
     load: Load,
     per_second: Spread,
-    p50_ms: Spread,
-    p99_ms: Spread,
+    /// `None`: not one whole operation was done in any run.
+    p50_ms: Option<Spread>,
+    p99_ms: Option<Spread>,
 }
 
 fn run() -> Result<()> {
@@ -184,13 +185,16 @@ fn folder() -> PathBuf {
 }
 
 fn row(peer: &'static str, load: Load, runs: &[PeerRow]) -> Row {
-    let latencies = || runs.iter().filter_map(|run| run.latency);
+    let spread = |figure: fn(Percentiles) -> f64| {
+        let figures: Vec<_> = runs.iter().filter_map(|run| run.latency).map(figure).collect();
+        (!figures.is_empty()).then(|| Spread::of(figures))
+    };
     Row {
         peer,
         load,
         per_second: Spread::of(runs.iter().map(|run| run.per_second)),
-        p50_ms: Spread::of(latencies().map(|latency| latency.p50_ms)),
-        p99_ms: Spread::of(latencies().map(|latency| latency.p99_ms)),
+        p50_ms: spread(|latency| latency.p50_ms),
+        p99_ms: spread(|latency| latency.p99_ms),
     }
 }
 
@@ -209,7 +213,11 @@ fn print(report: &mut Report, rows: &[Row]) {
     report.heading("Operations a second: median (least to greatest)");
     report.table(&headers, &table(&|row| row.per_second.to_string()));
     report.heading("Median latency and 99th percentile, in ms");
-    report.table(&headers, &table(&|row| format!("{:.2} / {:.2}", row.p50_ms.median, row.p99_ms.median)));
+    let latency = |row: &Row| match (row.p50_ms, row.p99_ms) {
+        (Some(p50), Some(p99)) => format!("{:.2} / {:.2}", p50.median, p99.median),
+        _ => "-".to_owned(),
+    };
+    report.table(&headers, &table(&latency));
 }
 
 /// Ahead of every peer in pairs at 8 clients and more; not far behind the fastest at one.

@@ -56,6 +56,8 @@ pub(crate) struct BulkCommand {
 pub(crate) enum BulkWork {
     /// Carries out one row command after the other: a list of rows to insert, or of keys to delete or update.
     Each(Vec<RowCommand>),
+    /// Updates the rows with these keys, all to the same values, of which there is one copy.
+    UpdateKeys { keys: Vec<Vec<Value>>, set: Vec<(usize, Value)> },
     /// Deletes every row whose column holds the value.
     DeleteWhere { column: usize, value: Value },
     /// Updates every row whose column holds the value.
@@ -83,26 +85,34 @@ impl RowCommand {
 }
 
 impl BulkCommand {
-    fn values(&self) -> (&[RowCommand], impl Iterator<Item = &Value>) {
-        let (rows, value, set): (&[RowCommand], Option<&Value>, &[(usize, Value)]) = match &self.work {
-            BulkWork::Each(rows) => (rows, None, &[]),
-            BulkWork::DeleteWhere { value, .. } => (&[], Some(value), &[]),
-            BulkWork::UpdateWhere { value, set, .. } => (&[], Some(value), set),
+    /// Rows, keys, and the values that are there once.
+    fn values(&self) -> (&[RowCommand], &[Vec<Value>], impl Iterator<Item = &Value>) {
+        type Parts<'b> = (&'b [RowCommand], &'b [Vec<Value>], Option<&'b Value>, &'b [(usize, Value)]);
+        let (rows, keys, value, set): Parts<'_> = match &self.work {
+            BulkWork::Each(rows) => (rows, &[], None, &[]),
+            BulkWork::UpdateKeys { keys, set } => (&[], keys, None, set),
+            BulkWork::DeleteWhere { value, .. } => (&[], &[], Some(value), &[]),
+            BulkWork::UpdateWhere { value, set, .. } => (&[], &[], Some(value), set),
         };
-        (rows, value.into_iter().chain(set.iter().map(|(_, value)| value)))
+        (rows, keys, value.into_iter().chain(set.iter().map(|(_, value)| value)))
     }
 
     /// The memory that it holds beside itself, in bytes.
     pub(crate) fn heap_bytes(&self) -> usize {
-        let (rows, values) = self.values();
+        let (rows, keys, values) = self.values();
         let rows: usize = rows.iter().map(|row| size_of::<RowCommand>() + row.heap_bytes()).sum();
-        rows + values.map(|value| size_of::<(usize, Value)>() + value.bytes()).sum::<usize>()
+        let key = |key: &Vec<Value>| {
+            let values = key.iter().map(Value::bytes).sum::<usize>();
+            size_of_val(key) + key.capacity() * size_of::<Value>() + values
+        };
+        let keys: usize = keys.iter().map(key).sum();
+        rows + keys + values.map(|value| size_of::<(usize, Value)>() + value.bytes()).sum::<usize>()
     }
 
     /// The size of its largest text or BLOB, in bytes.
     pub(crate) fn largest_value(&self) -> usize {
-        let (rows, values) = self.values();
+        let (rows, keys, values) = self.values();
         let rows = rows.iter().map(RowCommand::largest_value);
-        rows.chain(values.map(Value::bytes)).max().unwrap_or(0)
+        rows.chain(keys.iter().flatten().chain(values).map(Value::bytes)).max().unwrap_or(0)
     }
 }

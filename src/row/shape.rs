@@ -77,6 +77,18 @@ impl TableShape {
     pub(crate) fn walk_columns(&self) -> &[usize] {
         if self.primary_key.is_empty() { &self.key } else { &self.primary_key }
     }
+
+    /// Whether a walk that sets these columns comes by every row once: each has a place, which NULL is not, and
+    /// stays at it.
+    pub(crate) fn can_be_walked(&self, mut set: impl Iterator<Item = usize>) -> bool {
+        let is_never_null = |column: &usize| {
+            self.rowid_column == Some(*column)
+                || self.columns.get(*column).is_some_and(|column| column.not_null)
+        };
+        let walk = self.walk_columns();
+        self.rowid_name.is_some()
+            || (walk.iter().all(is_never_null) && !set.any(|column| walk.contains(&column)))
+    }
 }
 
 /// The question for a table's shape.

@@ -9,7 +9,7 @@ use super::table::Table;
 use crate::error::WriteError;
 use crate::handle::{Pending, Submit, Write, WriteFuture};
 use crate::protocol::level::AckLevel;
-use crate::row::{BulkCommand, BulkReceipt, BulkWork, IntoValue, RowOp, Value};
+use crate::row::{BulkCommand, BulkReceipt, BulkWork, IntoValue, Value};
 use crate::sqlite::writer::{BulkCall, WriteTask};
 
 /// Work on many rows as one command: a list of rows to insert, rows to delete or to update.
@@ -30,7 +30,9 @@ use crate::sqlite::writer::{BulkCall, WriteTask};
 ///   may be applied between its pieces.
 /// - Work on all rows whose column holds a value covers the rows that are there when it begins. Rows that others
 ///   change, insert or delete while it runs are taken as they are when its pieces reach them: one that is inserted
-///   meanwhile behind the last of them (by rowid, or by key in a table without rowids) is left alone.
+///   meanwhile behind the last of them (by rowid, or by key in a table without rowids) is left alone. Where the
+///   rows have no lasting places, it is one piece: an update of the primary key in a table without rowids, and any
+///   such work in a table whose columns took all names of the rowid and whose key may be NULL.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -145,10 +147,7 @@ impl<T> BulkUpdate<T> {
             }
             Ok(match rows {
                 UpdatedRows::Where { column, value } => BulkWork::UpdateWhere { column, value, set },
-                UpdatedRows::Keys(keys) => {
-                    let update = |key| table.command(RowOp::Update, key, set.clone());
-                    BulkWork::Each(keys.into_iter().map(update).collect())
-                }
+                UpdatedRows::Keys(keys) => BulkWork::UpdateKeys { keys, set },
             })
         });
         BulkWrite { table, work, is_atomic }.send()

@@ -1,7 +1,7 @@
 //! Work on many rows: lists of rows and of keys.
 
 use serde::{Deserialize, Serialize};
-use walwright::{Row, Table};
+use walwright::{Row, Table, WriteError};
 
 use crate::bed::{Bed, constraint, hold, run};
 
@@ -114,6 +114,27 @@ fn a_list_may_hold_a_hundred_thousand_keys() {
         assert_eq!(bed.look("SELECT count(*), sum(id % 2) FROM t"), ["50000|50000"]);
         let stats = bed.store.stats();
         assert!(stats.groups > 3, "it went in pieces: {stats:?}");
+    });
+}
+
+/// The values of an update were copied for each key before anything looked at their size: a thousand keys and a value
+/// of 1 MiB took 1 GiB, and were refused then.
+#[test]
+fn an_update_of_many_keys_carries_its_values_once() {
+    run(|| {
+        let bed = Bed::with(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT); \
+             INSERT INTO t (id) WITH number(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM number LIMIT 100) \
+                 SELECT value FROM number",
+            |builder| builder.write_queue(100, 500_000),
+        );
+        let table = bed.table::<Row>("t");
+        let text = "x".repeat(100_000);
+        let updated = table.update_many(1..=1000).set("text", &text).wait().unwrap();
+        assert_eq!(updated.rows_changed, 100);
+        assert_eq!(bed.one("SELECT sum(length(text)) FROM t"), "10000000");
+        let refused = table.update_many([1]).set("text", "x".repeat(500_001)).wait().unwrap_err();
+        assert!(matches!(refused, WriteError::TooLarge { limit: 500_000, .. }), "{refused}");
     });
 }
 

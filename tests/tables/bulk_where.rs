@@ -83,6 +83,39 @@ fn rows_with_null_in_the_key_are_found() {
     });
 }
 
+/// A table without rowids, opened by another key: an update of its primary key moved rows ahead of the walk, which met
+/// them again, counted them twice and raised their revision twice.
+#[test]
+fn rows_that_an_update_moves_are_changed_once() {
+    run(|| {
+        let bed = Bed::new(
+            "CREATE TABLE t (a INTEGER, b INTEGER, name TEXT UNIQUE, state TEXT, v INTEGER, PRIMARY KEY (a, b)) \
+                 WITHOUT ROWID; \
+             INSERT INTO t WITH number(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM number LIMIT 1000) \
+                 SELECT value, value, 'n' || value, 'old', 1 FROM number",
+        );
+        let table = bed.store.table::<Row>("t").key(["name"]).revision("v").open().wait().unwrap();
+        assert_eq!(table.update_where("state", "old").set("a", 500).wait().unwrap().rows_changed, 1000);
+        assert_eq!(bed.look("SELECT a, v, count(*) FROM t GROUP BY a, v"), ["500|2|1000"]);
+    });
+}
+
+/// Where columns took all names of the rowid, the walk goes by a key that may be NULL: rows with NULL in it were left
+/// out, and the answer was a success.
+#[test]
+fn rows_without_a_place_are_found() {
+    run(|| {
+        let bed = Bed::new(
+            "CREATE TABLE t (k TEXT PRIMARY KEY, state TEXT, rowid TEXT, oid TEXT, _rowid_ TEXT); \
+             INSERT INTO t (k, state) VALUES (NULL, 'old'), (NULL, 'old'), ('a', 'old'), ('b', 'old'), ('c', 'new')",
+        );
+        let table = bed.table::<Row>("t");
+        assert_eq!(table.update_where("state", "old").set("oid", "x").wait().unwrap().rows_changed, 4);
+        assert_eq!(table.delete_where("state", "old").wait().unwrap().rows_changed, 4);
+        assert_eq!(bed.look("SELECT k, oid FROM t"), ["c|NULL"]);
+    });
+}
+
 /// The rows that are there when it begins are its business, not those that come behind the last of them.
 #[test]
 fn rows_that_are_inserted_meanwhile_are_left_alone() {

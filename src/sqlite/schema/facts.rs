@@ -1,6 +1,6 @@
 //! Reading what coalescing has to know of a table.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Row};
 
 use super::collations::{BINARY, read_collations};
 use super::defaults;
@@ -75,17 +75,17 @@ impl SchemaTexts {
         let mut rows = statement.query([])?;
         let mut texts = Self::default();
         while let Some(row) = rows.next()? {
-            let kind: String = row.get(0)?;
-            let of_table = row.get::<_, String>(2)?.eq_ignore_ascii_case(table);
+            let kind = text(row, 0)?;
+            let of_table = is_named(row, 2, table)?;
             let text = text(row, 3)?;
-            let is_trigger = kind == "trigger";
+            let is_trigger = kind == b"trigger";
             texts.has_trigger |= is_trigger && of_table;
             texts.may_replace |= (is_trigger || of_table) && has_word(&text, "REPLACE");
             texts.mentions_deferred |= has_word(&text, "DEFERRED");
             texts.mentions_state |= STATE_FUNCTIONS.iter().any(|function| has_word(&text, function));
-            if of_table && kind == "table" {
+            if of_table && kind == b"table" {
                 texts.table = text;
-            } else if of_table && kind == "index" {
+            } else if of_table && kind == b"index" {
                 texts.indexes.push((row.get(1)?, text));
             }
         }
@@ -117,10 +117,10 @@ impl References {
         let mut rows = statement.query([])?;
         let mut references = Self::default();
         while let Some(row) = rows.next()? {
-            if row.get::<_, String>(0)?.eq_ignore_ascii_case(table) {
+            if is_named(row, 0, table)? {
                 references.columns.push(row.get(1)?);
             }
-            if row.get::<_, String>(2)?.eq_ignore_ascii_case(table) {
+            if is_named(row, 2, table)? {
                 // Without a name it is the primary key, which is watched anyhow.
                 references.columns.extend(row.get::<_, Option<String>>(3)?);
                 references.acts_on_update |= acts(&row.get::<_, String>(4)?);
@@ -129,6 +129,11 @@ impl References {
         }
         Ok(references)
     }
+}
+
+/// Whether the table is the one that is named here. Names of other tables need not be valid UTF-8.
+fn is_named(row: &Row<'_>, column: usize, table: &str) -> rusqlite::Result<bool> {
+    Ok(text(row, column)?.eq_ignore_ascii_case(table.as_bytes()))
 }
 
 fn acts(action: &str) -> bool {

@@ -16,6 +16,9 @@ pub use params::IntoFilterParams;
 
 /// So deep is nesting that SQLite takes, with the rest of the statement around it.
 const GREATEST_DEPTH: usize = 200;
+/// Longer chains are written in halves: SQLite takes `a OR b OR c` for `(a OR b) OR c`, and refuses what is nested more
+/// than 1,000 deep.
+const LONGEST_FLAT: usize = 16;
 
 /// Which rows of a table are wanted: conditions on columns, or SQL, joined with [`and`](Self::and) and
 /// [`or`](Self::or).
@@ -242,11 +245,18 @@ impl Test {
 
 fn join(nodes: &[Node], word: &str, table: &TableShape, to: &mut Condition) -> Result<(), ReadError> {
     to.sql += "(";
-    for (at, node) in nodes.iter().enumerate() {
-        if at > 0 {
-            to.sql += word;
+    if nodes.len() > LONGEST_FLAT {
+        let (one, other) = nodes.split_at(nodes.len() / 2);
+        join(one, word, table, to)?;
+        to.sql += word;
+        join(other, word, table, to)?;
+    } else {
+        for (at, node) in nodes.iter().enumerate() {
+            if at > 0 {
+                to.sql += word;
+            }
+            node.write(table, to)?;
         }
-        node.write(table, to)?;
     }
     to.sql += ")";
     Ok(())

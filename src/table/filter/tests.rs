@@ -149,3 +149,19 @@ fn a_long_list_finds_what_a_short_one_finds() {
     let reals = (0..10_001).map(|number| f64::from(number) + 0.5);
     assert!(matches!(error_of(Filter::any_of("a", reals)), ReadError::InvalidFilter { .. }));
 }
+
+/// A chain of more than 1,000 conditions was too deep for SQLite, which said so only when the read ran.
+#[test]
+fn a_long_chain_is_no_deep_one() {
+    let connection = Connection::open_in_memory().unwrap();
+    connection
+        .execute_batch(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, a, text); INSERT INTO t (id) VALUES (1), (4999), (7000)",
+        )
+        .unwrap();
+    let chain = |join: fn(Filter, Filter) -> Filter, sql| {
+        (1..5000_i64).map(|id| Filter::sql(sql, (id,))).reduce(join).unwrap()
+    };
+    assert_eq!(found(&connection, chain(Filter::or, "id = ?")), [1, 4999]);
+    assert_eq!(found(&connection, chain(Filter::and, "id >= ?")), [4999, 7000]);
+}

@@ -1,6 +1,8 @@
 //! sqlx: a pool of one connection for writes and a pool of readers, as its users arrive at for SQLite.
 
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
 use std::path::PathBuf;
 use std::time::Duration;
 use walwright_bench_workload::{INSERT, REVOKE, Result, SCHEMA, Session, Subject, peer};
@@ -24,7 +26,8 @@ impl Peer {
             .pragma("cache_size", "-8192");
         // A thousand clients at one connection wait longer than the default of half a minute.
         let patience = Duration::from_secs(600);
-        let pool = |connections| SqlitePoolOptions::new().max_connections(connections).acquire_timeout(patience);
+        let pool =
+            |connections| SqlitePoolOptions::new().max_connections(connections).acquire_timeout(patience);
         let writer = pool(1).connect_with(options.clone()).await?;
         sqlx::query(SCHEMA).execute(&writer).await?;
         let readers = pool(4).connect_with(options.read_only(true)).await?;

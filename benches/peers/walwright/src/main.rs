@@ -1,5 +1,6 @@
 //! Walwright, built and run in the same way as its peers.
 
+#[allow(dead_code, reason = "other benchmarks use the rest")]
 #[path = "../../../src/engine.rs"]
 mod engine;
 

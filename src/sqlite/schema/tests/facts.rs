@@ -314,3 +314,22 @@ fn facts_are_read_on_a_reader_too() {
     let reader = Connection::open_with_flags(&path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
     assert_eq!(facts_of(&reader), facts_of(&writer));
 }
+
+/// One table whose name is not UTF-8, as old files may have it, made every row command on all the others fail.
+#[test]
+fn names_of_other_tables_need_not_be_utf8() {
+    let schema = "CREATE TABLE t (id TEXT PRIMARY KEY, x)";
+    let connection = database(schema);
+    connection
+        .execute_batch(
+            "CREATE TABLE other (x REFERENCES t (id)); CREATE INDEX of_other ON other (x); \
+             PRAGMA writable_schema = on; \
+             UPDATE sqlite_schema SET sql = CAST(replace(sql, 'other', CAST(x'22ff22' AS TEXT)) AS TEXT), \
+                 name = CAST(x'ff' AS TEXT), tbl_name = CAST(x'ff' AS TEXT) WHERE name = 'other'; \
+             UPDATE sqlite_schema SET sql = 'CREATE INDEX of_other ON ' || CAST(x'22ff22' AS TEXT) || ' (x)', \
+                 tbl_name = CAST(x'ff' AS TEXT) WHERE name = 'of_other'; \
+             PRAGMA writable_schema = reset",
+        )
+        .unwrap();
+    assert_eq!(facts_of(&connection), facts(schema));
+}

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::RowFailure;
 use super::desk::TableDesk;
 use super::row::{self, columns, sequence_value, values};
-use super::text::Form;
+use super::text::{Form, Step};
+use super::{RowEffect, RowFailure};
 use crate::row::{BulkCommand, BulkWork, RevisionKind, TableShape, Value};
 use crate::sqlite::session::Session;
 
@@ -60,14 +60,10 @@ pub(in crate::sqlite::writer) fn carry_out_piece(
     let mut piece = Piece { desk, session, sequence, began: Instant::now(), is_atomic: bulk.is_atomic };
     match &bulk.work {
         BulkWork::Each(commands) => {
-            for command in commands.iter().skip(progress.done) {
-                progress.rows += row::carry_out(piece.desk, session, command, sequence)?.rows_changed;
-                progress.done += 1;
-                if progress.done.is_multiple_of(ROWS_A_LOOK) && piece.is_long_enough() {
-                    break;
-                }
-            }
-            Ok(if progress.done < commands.len() { PieceEnd::More } else { PieceEnd::Finished })
+            piece.list(progress, commands, |desk, command| row::carry_out(desk, session, command, sequence))
+        }
+        BulkWork::UpdateKeys { keys, set } => {
+            piece.list(progress, keys, |desk, key| row::update(desk, session, key, set, sequence))
         }
         BulkWork::DeleteWhere { column, value } => piece.walk(progress, *column, value, None),
         BulkWork::UpdateWhere { column, value, set } => piece.walk(progress, *column, value, Some(set)),
@@ -87,6 +83,23 @@ impl Piece<'_, '_> {
         !self.is_atomic && self.began.elapsed() >= PIECE_TIME
     }
 
+    /// The next ones of a list.
+    fn list<T>(
+        &mut self,
+        progress: &mut BulkProgress,
+        list: &[T],
+        mut carry_out: impl FnMut(&mut TableDesk, &T) -> Result<RowEffect, RowFailure>,
+    ) -> Result<PieceEnd, RowFailure> {
+        for one in list.iter().skip(progress.done) {
+            progress.rows += carry_out(self.desk, one)?.rows_changed;
+            progress.done += 1;
+            if progress.done.is_multiple_of(ROWS_A_LOOK) && self.is_long_enough() {
+                break;
+            }
+        }
+        Ok(if progress.done < list.len() { PieceEnd::More } else { PieceEnd::Finished })
+    }
+
     fn walk(
         &mut self,
         progress: &mut BulkProgress,
@@ -97,6 +110,11 @@ impl Piece<'_, '_> {
         if set.is_none() {
             // Its steps would tell, but there may be none.
             self.session.note_delete();
+        }
+        if !self.desk.shape().can_be_walked(columns(set.unwrap_or_default())) {
+            self.take(Step::All, column, set, &[value])?;
+            progress.rows += self.session.connection().changes();
+            return Ok(PieceEnd::Finished);
         }
         if progress.walk.is_none() {
             let Some(end) = self.place(Form::WalkEnd, column, &[value])? else {
@@ -135,24 +153,31 @@ impl Piece<'_, '_> {
         let found = self.place(Form::StepEnd { is_first }, column, &question)?;
         let is_last = found.is_none();
         let to = found.unwrap_or_else(|| walk.end.clone());
-        let range = std::iter::once(value).chain(&from).chain(&to);
-        match set {
-            None => {
-                let form = Form::DeleteStep { is_first };
-                let delete = self.desk.statement(self.session, form, std::iter::once(column))?;
-                self.session.run_for_rows(&delete.statement, delete.facts, range, |_| {})?;
-            }
-            Some(set) => {
-                let revision = revision_step(self.desk.shape(), self.sequence);
-                let form = Form::UpdateStep { is_first };
-                let columns = std::iter::once(column).chain(columns(set));
-                let update = self.desk.statement(self.session, form, columns)?;
-                let values = values(set).chain(&revision).chain(range);
-                self.session.run_for_rows(&update.statement, update.facts, values, |_| {})?;
-            }
-        }
+        let range: Vec<&Value> = std::iter::once(value).chain(&from).chain(&to).collect();
+        self.take(if is_first { Step::First } else { Step::Next }, column, set, &range)?;
         walk.at = Some(to);
         Ok(is_last)
+    }
+
+    /// Deletes or updates the rows of a step.
+    fn take(
+        &mut self,
+        step: Step,
+        column: usize,
+        set: Option<&[(usize, Value)]>,
+        range: &[&Value],
+    ) -> Result<(), RowFailure> {
+        let range = range.iter().copied();
+        let Some(set) = set else {
+            let form = Form::DeleteStep(step);
+            let delete = self.desk.statement(self.session, form, std::iter::once(column))?;
+            return Ok(self.session.run_for_rows(&delete.statement, delete.facts, range, |_| {})?);
+        };
+        let revision = revision_step(self.desk.shape(), self.sequence);
+        let columns = std::iter::once(column).chain(columns(set));
+        let update = self.desk.statement(self.session, Form::UpdateStep(step), columns)?;
+        let values = values(set).chain(&revision).chain(range);
+        Ok(self.session.run_for_rows(&update.statement, update.facts, values, |_| {})?)
     }
 
     fn place(

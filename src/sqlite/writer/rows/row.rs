@@ -27,6 +27,17 @@ pub(in crate::sqlite::writer) fn carry_out(
     }
 }
 
+/// Updates the row with this key, without a guard. Otherwise like [`carry_out`].
+pub(super) fn update(
+    desk: &mut TableDesk,
+    session: &Session<'_>,
+    key: &[Value],
+    set: &[(usize, Value)],
+    sequence: u64,
+) -> Result<RowEffect, RowFailure> {
+    Row { desk, session, sequence }.update(key, set, &Guard::default())
+}
+
 /// How many changes of a row a statement stands for.
 #[derive(Clone, Copy)]
 pub(super) struct Changes {

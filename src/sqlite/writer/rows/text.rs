@@ -27,11 +27,22 @@ pub(super) enum Form {
     /// The place of the row that ends the next step of a walk. Parameters: the value, the place where the last step
     /// ended unless this is the first, the end of the walk, the number of rows that follow the first one.
     StepEnd { is_first: bool },
-    /// Deletes the rows of a step. Parameters: the value, the end of the last step, that of this one.
-    DeleteStep { is_first: bool },
+    /// Deletes the rows of a step. Parameters: the value, the places that the step names.
+    DeleteStep(Step),
     /// Updates the rows of a step. The walk's column comes first, then those to set. Parameters: the columns to
     /// set, the revision, then as for `DeleteStep`.
-    UpdateStep { is_first: bool },
+    UpdateStep(Step),
+}
+
+/// Which rows a step of a walk takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Up to a place.
+    First,
+    /// Behind a place, up to another one.
+    Next,
+    /// All there are, where a walk by places would miss some or meet some twice.
+    All,
 }
 
 /// Which conditions a statement puts on the row besides its key. Parameters in this order.
@@ -82,19 +93,20 @@ pub(super) fn text_of(shape: &TableShape, form: Form, columns: &[usize]) -> Text
             )
         }
         Form::StepEnd { is_first } => {
-            let (place, step) = (places(shape), step(shape, columns, is_first));
+            let step = if is_first { Step::First } else { Step::Next };
+            let (place, step) = (places(shape), rows_of(step, shape, columns));
             write!(
                 text.sql,
                 "SELECT {place} FROM {} WHERE {step} ORDER BY {place} LIMIT 1 OFFSET ?",
                 table(shape)
             )
         }
-        Form::DeleteStep { is_first } => {
-            write!(text.sql, "DELETE FROM {} WHERE {}", table(shape), step(shape, columns, is_first))
+        Form::DeleteStep(step) => {
+            write!(text.sql, "DELETE FROM {} WHERE {}", table(shape), rows_of(step, shape, columns))
         }
-        Form::UpdateStep { is_first } => {
+        Form::UpdateStep(step) => {
             let sets = sets(shape, columns.get(1..).unwrap_or_default());
-            write!(text.sql, "UPDATE {} SET {sets} WHERE {}", table(shape), step(shape, columns, is_first))
+            write!(text.sql, "UPDATE {} SET {sets} WHERE {}", table(shape), rows_of(step, shape, columns))
         }
     };
     text
@@ -187,14 +199,14 @@ fn key_is(shape: &TableShape) -> String {
     parts.join(" AND ")
 }
 
-/// The rows of one step of a walk: behind the last one, up to the end of this one.
-fn step(shape: &TableShape, columns: &[usize], is_first: bool) -> String {
+/// The rows of one step of a walk.
+fn rows_of(step: Step, shape: &TableShape, columns: &[usize]) -> String {
     let (places, marks) = (places(shape), list(place_columns(shape).map(|_| "?".to_owned())));
     let column = holds(shape, columns);
-    if is_first {
-        format!("{column} AND ({places}) <= ({marks})")
-    } else {
-        format!("{column} AND ({places}) > ({marks}) AND ({places}) <= ({marks})")
+    match step {
+        Step::First => format!("{column} AND ({places}) <= ({marks})"),
+        Step::Next => format!("{column} AND ({places}) > ({marks}) AND ({places}) <= ({marks})"),
+        Step::All => column,
     }
 }
 
