@@ -114,6 +114,13 @@ impl Writer {
         let sequencer = Sequencer::new(self.sequences.clone());
         let end = writer_loop::run(&engine.writes, &mut self.storage, self.limits.group, sequencer);
         self.storage.span = None;
+        if end.is_err()
+            && let Err(error) = self.storage.transaction.abandon()
+        {
+            // A panic may have come in the middle of a transaction, whose lock others would wait for until the
+            // store is closed.
+            tracing::error!(%error, "the last transaction could not be rolled back");
+        }
         end
     }
 
