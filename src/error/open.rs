@@ -316,12 +316,12 @@ impl fmt::Display for OpenError {
             }
             Self::NotFound { path } => write!(
                 f,
-                "there is no database at {}; check the path, or allow the store to create it",
+                "there is no database at {}; check the path, or leave out create(false)",
                 path.display()
             ),
             Self::ParentMissing { path, parent } => write!(
                 f,
-                "cannot open {}: the folder {} does not exist; make it, or allow the store to create parents",
+                "cannot open {}: the folder {} does not exist; make it, or set create_parents(true) on the builder",
                 path.display(),
                 parent.display()
             ),

@@ -92,7 +92,10 @@ impl fmt::Display for TableError {
             Self::KeyIsGenerated { table, column } => {
                 write!(f, "the column {column} of the table {table} is generated and cannot be part of a key")
             }
-            Self::UnknownColumn { table, column } => write!(f, "the table {table} has no column {column}"),
+            Self::UnknownColumn { table, column } => write!(
+                f,
+                "the table {table} has no column {column}; the fields of the row type and the names given to the builder must be its columns"
+            ),
             Self::MissingColumn { table, column } => write!(
                 f,
                 "the row type has no field for the column {column} of the table {table}, which is NOT NULL and has no default"

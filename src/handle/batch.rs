@@ -91,7 +91,8 @@ impl Batch {
     }
 
     /// The write that carries the batch out, to set its level or its deadline. Awaiting the batch sends it too.
-    /// Its receipt counts the rows of all statements and commands. An empty batch does nothing and succeeds.
+    /// Its receipt counts the rows of all statements and commands; it does not tell of each, so an id that the
+    /// database makes, or a revision, has to be read afterwards. An empty batch does nothing and succeeds.
     ///
     /// # Errors
     /// See [`WriteError`]. The error is that of the first part that failed; nothing of the batch is

@@ -18,7 +18,7 @@ use crate::error::InvalidValue;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the key of a row",
-    note = "give one value (text, an integer, bytes), a tuple of up to 6 values, or a `Vec<Value>`"
+    note = "give one value (text, an integer, bytes, what has `Into<walwright::Value>`), a tuple of up to 6 values, or a `Vec<Value>`"
 )]
 pub trait IntoKey {
     /// The values, in the order of the key's columns.
@@ -28,6 +28,7 @@ pub trait IntoKey {
     fn into_key(self) -> Result<Vec<Value>, InvalidValue>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: IntoValue> IntoKey for T {
     fn into_key(self) -> Result<Vec<Value>, InvalidValue> {
         Ok(vec![part(1, self)?])

@@ -193,7 +193,7 @@ impl<T: Clone + Into<Self>> From<&T> for Value {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be stored in a column",
-    note = "implement `From<{Self}> for walwright::Value`, or give an integer, a float, a bool, text or bytes"
+    note = "give an integer, a float, a bool, text or bytes, or implement `From<{Self}> for walwright::Value`; of a type of another crate give the text"
 )]
 pub trait IntoValue {
     /// The value.
@@ -203,6 +203,8 @@ pub trait IntoValue {
     fn into_value(self) -> Result<Value, Unstorable>;
 }
 
+// Without the attribute the compiler would ask for `From<..>` and not show the message above.
+#[diagnostic::do_not_recommend]
 impl<T: Into<Value>> IntoValue for T {
     fn into_value(self) -> Result<Value, Unstorable> {
         match self.into() {

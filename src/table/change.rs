@@ -190,6 +190,10 @@ mod sealed {
 
 /// A row command that can be part of a [`Batch`](crate::Batch): what [`Table::insert`], [`Table::update`] and the
 /// like return. Not for others to implement.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be part of a batch",
+    note = "a batch takes what `insert`, `insert_or_ignore`, `upsert`, `update` and `delete` of a table return, and statements"
+)]
 pub trait RowRequest: sealed::Sealed {
     #[doc(hidden)]
     fn into_request(self) -> Requested;

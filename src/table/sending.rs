@@ -152,7 +152,7 @@ impl<T> Table<T> {
 
     pub(super) fn value(&self, column: usize, value: impl IntoValue) -> Result<Value, WriteError> {
         let column_shape = &self.shape.columns[column];
-        let value = value.into_value().map_err(|reason| reason.to_string());
+        let value = value.into_value().map_err(|reason| reason.into_reason().into_owned());
         let kept = value.and_then(|value| keeps(column_shape, &value).map(|()| value));
         kept.map_err(|reason| {
             let name = Some(column_shape.name.clone());

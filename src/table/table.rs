@@ -23,7 +23,8 @@ use crate::sync::Arc;
 ///
 /// `T` is a struct that implements serde's `Serialize` and `DeserializeOwned`, its fields named like columns (in
 /// any case), or the untyped [`Row`](crate::Row). Fields hold integers, floats, booleans, text, bytes
-/// (`Vec<u8>`), and `Option`s of them.
+/// (`Vec<u8>`), enums without data, and `Option`s of them: [`Row`](crate::Row#how-fields-become-columns) has the
+/// whole list.
 ///
 /// Changes of single rows are *row commands*: the writer carries them out in the order in which they were
 /// admitted, each with an answer of its own, and where nobody can tell it carries out several of them on one key
@@ -67,7 +68,8 @@ use crate::sync::Arc;
 ///
 /// The handle has read the schema when it was opened. The writer looks at it again whenever it has changed: as long
 /// as the handle's commands still mean the same (columns or indexes were added, say) they are carried out by the
-/// new schema, otherwise they fail with [`WriteError::SchemaChanged`] and change nothing.
+/// new schema, otherwise they fail with [`WriteError::SchemaChanged`] and change nothing. Reads run on the schema as it is, and fail with
+/// [`ReadError::SchemaChanged`](crate::ReadError::SchemaChanged) only when the table or a column of theirs has gone.
 pub struct Table<T> {
     pub(super) store: Store,
     pub(super) shape: Arc<TableShape>,
@@ -98,7 +100,8 @@ impl<T> Table<T> {
 
     /// Changes columns of the row with this key. See [`Update`].
     ///
-    /// A row that is not there is no error: the receipt says that no row was changed.
+    /// A row that is not there is no error: the receipt says that no row was changed. A key with NULL in it, such as
+    /// an `Option` that is `None`, names no row.
     pub fn update(&self, key: impl IntoKey) -> Update<T> {
         Update::new(self, self.key(key))
     }
@@ -155,7 +158,8 @@ impl<T: Serialize> Table<T> {
     /// read can have serde's `skip_serializing`.
     ///
     /// A field that is left out (serde's `skip_serializing_if`) is filled in by the database: the receipt tells
-    /// with what. So is an INTEGER PRIMARY KEY that is `None`.
+    /// with what. So is an INTEGER PRIMARY KEY that is `None`; its value is the receipt's
+    /// [`rowid`](crate::RowReceipt::rowid).
     ///
     /// # Errors
     /// [`WriteError::Constraint`] if a row with its key, or another unique value of it, is there already.

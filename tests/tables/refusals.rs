@@ -132,6 +132,8 @@ fn a_value_that_cannot_be_stored() {
         assert_eq!(field(not_started(table.insert_many([&item(), &wide]).wait())), "size");
         assert_eq!(field(not_started(table.update(1).set_row(&nan).wait())), "load");
         assert_eq!(field(not_started(table.update(1).set("LOAD", f64::NAN).wait())), "load");
+        let error = not_started(table.update(1).set("load", f64::NAN).wait());
+        assert_eq!(error.to_string().matches("cannot be stored").count(), 1, "{error}");
         assert_eq!(field(not_started(table.delete(1).only_if("size", u64::MAX).wait())), "size");
         assert_eq!(field(not_started(table.delete_where("size", u64::MAX).wait())), "size");
         let batch = bed.store.batch().add(table.insert(&item())).add(table.insert(&nan));

@@ -80,7 +80,8 @@ fn what_cannot_be_opened_says_why() {
             assert!(matches!(error, TableError::NotARevision { column, .. } if column == revision));
         }
         for named in [item().revision("x"), item().key(["x"])] {
-            let error = refused(named, "the table item has no column x");
+            let message = "the table item has no column x; the fields of the row type and the names given to the builder must be its columns";
+            let error = refused(named, message);
             assert!(matches!(error, TableError::UnknownColumn { .. }));
         }
     });
@@ -97,7 +98,10 @@ fn a_row_type_has_to_fit_its_table() {
     run(|| {
         let bed = Bed::new(SCHEMA);
         let store = &bed.store;
-        let error = refused(store.table::<Extra>("item"), "the table item has no column colour");
+        let error = refused(
+            store.table::<Extra>("item"),
+            "the table item has no column colour; the fields of the row type and the names given to the builder must be its columns",
+        );
         assert!(matches!(error, TableError::UnknownColumn { column, .. } if column == "colour"));
         let error = refused(
             store.table::<Item>("demand"),
