@@ -189,7 +189,10 @@ impl fmt::Display for ReadError {
             }
             Self::Decode(error) => write!(f, "a row does not fit its type: {error}"),
             Self::TooLarge { size, limit } => {
-                write!(f, "{size} bytes are more than the limit of {limit} bytes, the read was not queued")
+                write!(
+                    f,
+                    "{size} bytes are more than the limit of {limit} bytes, the read was not queued; send less at once, or raise largest_value or read_queue"
+                )
             }
             Self::Overloaded => write!(f, "the queue of reads is full"),
             Self::Reentrant => {

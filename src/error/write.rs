@@ -319,7 +319,10 @@ impl fmt::Display for WriteError {
             }
             Self::InvalidValue(error) => write!(f, "the command was not queued: {error}"),
             Self::TooLarge { size, limit } => {
-                write!(f, "{size} bytes are more than the limit of {limit} bytes, the command was not queued")
+                write!(
+                    f,
+                    "{size} bytes are more than the limit of {limit} bytes, the command was not queued; send less at once, or raise largest_value or write_queue"
+                )
             }
             Self::Overloaded => {
                 write!(f, "the write queue is full, the command was not queued; wait for room or try later")
