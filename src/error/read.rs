@@ -87,6 +87,12 @@ pub enum ReadError {
         /// The table.
         table: String,
     },
+    /// The table is not the one any more that its handle was opened on: it was dropped, or columns that the read
+    /// needs have gone. Open the table again.
+    SchemaChanged {
+        /// The table.
+        table: String,
+    },
     /// A row that was found does not fit the type of the table's handle.
     Decode(DecodeError),
     /// A value is larger than its limit, or a read larger than the queue of reads. It was not queued.
@@ -186,6 +192,9 @@ impl fmt::Display for ReadError {
             }
             Self::NoTotalOrder { table } => {
                 write!(f, "table {table} cannot be read in pages; declare the columns of its key NOT NULL")
+            }
+            Self::SchemaChanged { table } => {
+                write!(f, "the table {table} has changed since it was opened; open it again")
             }
             Self::Decode(error) => write!(f, "a row does not fit its type: {error}"),
             Self::TooLarge { size, limit } => {

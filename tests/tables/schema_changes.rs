@@ -1,7 +1,7 @@
 //! The schema changes under a table's handle.
 
 use serde::{Deserialize, Serialize};
-use walwright::{Migration, Pending, Row, RowReceipt, Store, Table, WriteError};
+use walwright::{Filter, Migration, Pending, ReadError, Row, RowReceipt, Store, Table, WriteError};
 
 use crate::bed::{Bed, constraint, hold, not_applied, run};
 
@@ -326,5 +326,43 @@ fn a_store_opened_with_the_next_migration_has_the_new_columns() {
         assert!(store.table::<Item>("t").open().wait().is_err());
         let rows = store.table::<Row>("t").open().wait().unwrap();
         assert_eq!(rows.update(3).set("title", "x").wait().unwrap().rows_changed, 1);
+    });
+}
+
+#[test]
+fn a_read_says_that_the_table_has_changed() {
+    for sql in ["ALTER TABLE t RENAME COLUMN name TO title", "ALTER TABLE t DROP COLUMN name", "DROP TABLE t"]
+    {
+        run(move || {
+            let bed = Bed::new(ITEMS);
+            let items = bed.revised::<Item>();
+            for is_warm in [true, false] {
+                let failed = [
+                    items.get(1).wait().map(drop),
+                    items.page().order_by("name").wait().map(drop),
+                    items.count_where(Filter::eq("name", "one")).wait().map(drop),
+                ];
+                if is_warm {
+                    failed.into_iter().for_each(|done| done.unwrap());
+                    bed.sql(sql);
+                    continue;
+                }
+                for error in failed.map(Result::unwrap_err) {
+                    let is_told = matches!(&error, ReadError::SchemaChanged { table } if table == "t");
+                    assert!(is_told, "{sql}: {error}");
+                    assert!(error.to_string().ends_with("open it again"), "{error}");
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn a_filter_that_sqlite_refuses_is_no_change_of_the_table() {
+    run(|| {
+        let bed = Bed::new(ITEMS);
+        let items = bed.revised::<Item>();
+        let error = items.count_where(Filter::sql("absent = 1", ())).wait().unwrap_err();
+        assert!(matches!(error, ReadError::Sql(_)), "{error}");
     });
 }

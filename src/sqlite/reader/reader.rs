@@ -15,9 +15,10 @@ use crate::error::{ClosureError, OpenError, ReadError, SqliteError};
 use crate::protocol::foreign_code::guarded;
 use crate::protocol::queue::CommandQueue;
 use crate::protocol::work::Answer;
+use crate::row::TableShape;
 use crate::sqlite::engine_statement::EngineStatement;
 use crate::sqlite::plan::OpenPlan;
-use crate::sqlite::schema::read_shape;
+use crate::sqlite::schema::{fits_schema, read_shape};
 use crate::sqlite::session::{
     Db, NotAllowed, Session, SessionError, SessionState, StopLimits, StopReason, Stopped,
 };
@@ -131,14 +132,17 @@ impl Reader {
                     .run_statement(&sql, &params, Some(self.limits.result_bytes))
                     .map(|outcome| ReadOutput::Rows(outcome.rows.unwrap_or_default()))
                     .map_err(|error| self.statement_error(error)),
-                ReadTask::Rows(query) => match answer(&Db::new(&session), query, self.limits.result_bytes) {
-                    Ok(RowAnswer::Rows(rows)) => Ok(ReadOutput::TableRows(rows)),
-                    Ok(RowAnswer::Count(rows)) => Ok(ReadOutput::Count(rows)),
-                    Err(RowFailure::Closure(error)) => Err(self.closure_error(error)),
-                    Err(RowFailure::TooLarge) => {
-                        Err(ReadError::ResultTooLarge { limit: self.limits.result_bytes })
+                ReadTask::Rows(query) => {
+                    let table = Arc::clone(&query.table);
+                    match answer(&Db::new(&session), query, self.limits.result_bytes) {
+                        Ok(RowAnswer::Rows(rows)) => Ok(ReadOutput::TableRows(rows)),
+                        Ok(RowAnswer::Count(rows)) => Ok(ReadOutput::Count(rows)),
+                        Err(RowFailure::Closure(error)) => Err(self.row_error(&session, &table, error)),
+                        Err(RowFailure::TooLarge) => {
+                            Err(ReadError::ResultTooLarge { limit: self.limits.result_bytes })
+                        }
                     }
-                },
+                }
             }
         };
         let ended = self.desk.end.run();
@@ -183,6 +187,18 @@ impl Reader {
             return self.stopped(*reason);
         }
         ReadError::Closure(error)
+    }
+
+    /// SQLite refuses a question about rows only for the caller's SQL in a filter, or because the table has changed.
+    fn row_error(&self, session: &Session<'_>, table: &TableShape, error: ClosureError) -> ReadError {
+        let error = self.closure_error(error);
+        let is_refused = matches!(&error, ReadError::Sql(error) if error.code() == ffi::SQLITE_ERROR);
+        // Where the schema cannot be read, what SQLite said first says more.
+        if is_refused && matches!(session.as_engine(|| fits_schema(&self.desk.connection, table)), Ok(false))
+        {
+            return ReadError::SchemaChanged { table: table.name.clone() };
+        }
+        error
     }
 
     fn statement_error(&self, error: SessionError) -> ReadError {

@@ -1,11 +1,27 @@
 //! Whether commands outlive a change of the schema.
 
-use super::defaults;
+use rusqlite::Connection;
+
+use super::{ShapeError, defaults, read_shape};
+use crate::error::SqliteError;
 use crate::row::{ColumnShape, TableShape};
+
+/// Whether commands and queries made for this shape still mean the same in the schema as it is now.
+pub(crate) fn fits_schema(connection: &Connection, shape: &TableShape) -> Result<bool, SqliteError> {
+    let names = |column: &usize| shape.columns[*column].name.clone();
+    let key: Vec<String> = shape.key.iter().map(names).collect();
+    let revision = shape.revision.map(|revision| (names(&revision.column), revision.kind));
+    let revision = revision.as_ref().map(|(name, kind)| (name.as_str(), *kind));
+    match read_shape(connection, &shape.name, Some(&key), revision) {
+        Ok(now) => Ok(still_fits(shape, &now)),
+        Err(ShapeError::Sqlite(error)) => Err(error),
+        Err(_) => Ok(false),
+    }
+}
 
 /// Whether commands made for the old shape still mean the same under the new one: the same columns stand at the
 /// same places, and what was added behind them needs no value.
-pub(crate) fn still_fits(old: &TableShape, new: &TableShape) -> bool {
+pub(super) fn still_fits(old: &TableShape, new: &TableShape) -> bool {
     let Some((kept, added)) = new.columns.split_at_checked(old.columns.len()) else { return false };
     old.name.eq_ignore_ascii_case(&new.name)
         && old.columns == kept

@@ -22,5 +22,5 @@ mod tests;
 
 pub(crate) use error::{NoTable, ShapeError};
 pub(crate) use facts::read_facts;
-pub(crate) use fit::still_fits;
+pub(crate) use fit::fits_schema;
 pub(crate) use shape::read_shape;

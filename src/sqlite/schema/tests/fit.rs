@@ -1,7 +1,7 @@
 //! Changes of the schema that commands outlive, and others.
 
 use super::*;
-use crate::sqlite::schema::still_fits;
+use crate::sqlite::schema::fit::still_fits;
 
 const OLD: &str = "CREATE TABLE t (id TEXT PRIMARY KEY, x INT, rev INTEGER)";
 

@@ -5,7 +5,7 @@ use super::text::{Form, text_of};
 use crate::coalescing::TableFacts;
 use crate::row::TableShape;
 use crate::sqlite::engine_statement::EngineStatement;
-use crate::sqlite::schema::{read_facts, read_shape, still_fits};
+use crate::sqlite::schema::{fits_schema, read_facts};
 use crate::sqlite::session::{SchemaFacts, Session, StatementFacts};
 use crate::sync::Arc;
 
@@ -95,19 +95,9 @@ impl TableDesk {
     ) -> Result<Self, RowFailure> {
         let facts = session.as_engine(|| {
             let connection = session.connection();
-            let names = |column: &usize| shape.columns[*column].name.clone();
-            let key: Vec<String> = shape.key.iter().map(names).collect();
-            let revision = shape.revision.map(|revision| (names(&revision.column), revision.kind));
-            let revision = revision.as_ref().map(|(name, kind)| (name.as_str(), *kind));
-            match read_shape(connection, &shape.name, Some(&key), revision) {
-                Ok(now) if still_fits(&shape, &now) => read_facts(connection, &shape)
-                    .map(Some)
-                    .map_err(crate::sqlite::session::SessionError::Sqlite),
-                Err(crate::sqlite::schema::ShapeError::Sqlite(error)) => {
-                    Err(crate::sqlite::session::SessionError::Sqlite(error))
-                }
-                _ => Ok(None),
-            }
+            let facts = fits_schema(connection, &shape)
+                .and_then(|fits| fits.then(|| read_facts(connection, &shape)).transpose());
+            facts.map_err(crate::sqlite::session::SessionError::Sqlite)
         })?;
         Ok(Self { shape, schema, facts: facts.map(Arc::new), statements: Vec::new() })
     }
