@@ -305,7 +305,10 @@ impl fmt::Display for WriteError {
                 )
             }
             Self::Partial { rows, source } => {
-                write!(f, "{rows} rows were changed and stay so, then the rest was given up: {source}")
+                write!(
+                    f,
+                    "{rows} rows were changed and stay so; then a piece of the work failed and the rest was given up: {source}"
+                )
             }
             Self::UnknownColumn { table, column } => {
                 write!(f, "the table {table} has no column {column}, the command was not queued")

@@ -9,7 +9,7 @@ use super::store::Store;
 use super::write::{Write, WriteFuture};
 use crate::error::WriteError;
 use crate::sqlite::writer::{BatchItem, StatementCall, WriteTask};
-use crate::table::RowRequest;
+use crate::table::{Requested, RowRequest};
 
 /// Statements and row commands that are applied all or none, in order. Made by [`Store::batch`].
 ///
@@ -55,7 +55,8 @@ impl Batch {
     /// Adds one row command: what [`Table::insert`](crate::Table::insert), [`update`](crate::Table::update) and the
     /// like return. Its level and deadline do not count, those of the batch do.
     ///
-    /// A guard that does not hold makes the whole batch fail, with [`WriteError::Conflict`].
+    /// A guard that does not hold makes the whole batch fail, with [`WriteError::Conflict`]. A command on a table of
+    /// another store makes it fail before it is queued, with [`WriteError::InvalidCommand`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -84,7 +85,13 @@ impl Batch {
     #[expect(clippy::should_implement_trait, reason = "a batch is not a number")]
     pub fn add(mut self, command: impl RowRequest) -> Self {
         self.items = self.items.and_then(|mut items| {
-            items.push(BatchItem::Row(command.into_request().0?));
+            let Requested { store, command } = command.into_request();
+            let command = command?;
+            if !self.store.is_same(&store) {
+                let table = command.table.name.clone();
+                return Err(WriteError::InvalidCommand { table, what: "the table is one of another store" });
+            }
+            items.push(BatchItem::Row(command));
             Ok(items)
         });
         self

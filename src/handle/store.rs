@@ -353,6 +353,11 @@ impl Store {
         &self.core.engine
     }
 
+    /// Whether both are handles of one store.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.core, &other.core)
+    }
+
     pub(crate) fn largest_value(&self) -> usize {
         self.core.largest_value
     }

@@ -146,9 +146,9 @@ impl<T> Write<T> {
         blocking::block_on(self.into_future())
     }
 
-    /// What it would have the writer do.
-    pub(crate) fn into_task(self) -> Result<WriteTask, WriteError> {
-        self.command.map(|command| command.task)
+    /// What it would have the writer of which store do.
+    pub(crate) fn into_task(self) -> (Store, Result<WriteTask, WriteError>) {
+        (self.store, self.command.map(|command| command.task))
     }
 
     fn enter(self, entrance: Entrance) -> Result<(Store, Entered<WriteCommand>), WriteError> {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::sending::{RowFields, put};
 use super::table::Table;
 use crate::error::WriteError;
-use crate::handle::{Pending, Submit, Write, WriteFuture};
+use crate::handle::{Pending, Store, Submit, Write, WriteFuture};
 use crate::protocol::level::AckLevel;
 use crate::row::{IntoValue, RowCommand, RowOp, RowReceipt, Value};
 use crate::sqlite::writer::WriteTask;
@@ -133,7 +133,8 @@ macro_rules! guarded {
 
         impl<T> RowRequest for $change<T> {
             fn into_request(self) -> Requested {
-                Requested(self.finished().1)
+                let (table, command) = self.finished();
+                Requested { store: table.store, command }
             }
         }
     };
@@ -201,15 +202,20 @@ pub trait RowRequest: sealed::Sealed {
 
 /// What a [`RowRequest`] asks for.
 #[doc(hidden)]
-pub struct Requested(pub(crate) Result<RowCommand, WriteError>);
+pub struct Requested {
+    pub(crate) store: Store,
+    pub(crate) command: Result<RowCommand, WriteError>,
+}
 
 impl sealed::Sealed for Write<RowReceipt> {}
 
 impl RowRequest for Write<RowReceipt> {
     fn into_request(self) -> Requested {
-        Requested(self.into_task().map(|task| match task {
+        let (store, task) = self.into_task();
+        let command = task.map(|task| match task {
             WriteTask::Row(command) => command,
             _ => unreachable!("what gives a row's receipt is a row command"),
-        }))
+        });
+        Requested { store, command }
     }
 }

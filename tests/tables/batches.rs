@@ -97,3 +97,21 @@ fn a_transaction_that_a_batch_ends_is_carried_out_again_without_it() {
         assert_eq!(bed.look("SELECT * FROM t"), ["1|9|2", "2|2|1"]);
     });
 }
+
+/// A batch goes to the store that it was started on. A command on a table of another store was carried out there, if
+/// a table of that name was there, and not where its handle says.
+#[test]
+fn a_command_of_another_store_is_refused() {
+    run(|| {
+        let (here, there) = (Bed::new(SCHEMA), Bed::new(SCHEMA));
+        let table = there.revised::<Row>();
+        for sent in [
+            here.store.batch().add(table.insert(&row(2, 2))).send().wait(),
+            here.store.batch().add(table.update(1).set("n", 2)).send().wait(),
+        ] {
+            assert!(matches!(sent, Err(WriteError::InvalidCommand { .. })), "{sent:?}");
+        }
+        assert_eq!(here.look("SELECT * FROM t"), ["1|1|1"]);
+        assert_eq!(there.look("SELECT * FROM t"), ["1|1|1"]);
+    });
+}

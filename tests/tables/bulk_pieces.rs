@@ -136,7 +136,7 @@ fn work_that_fails_half_way_says_how_many_rows_stay() {
         assert!(
             error
                 .to_string()
-                .starts_with("16 rows were changed and stay so, then the rest was given up: a constraint"),
+                .starts_with("16 rows were changed and stay so; then a piece of the work failed and the rest was given up: a constraint"),
             "{error}"
         );
         assert_eq!(bed.look("SELECT id FROM t ORDER BY id").len(), 17);

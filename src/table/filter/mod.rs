@@ -110,8 +110,9 @@ impl Filter {
         Self::column(column, Test::Is(Value::Null))
     }
 
-    /// The column holds one of these values, of which there may be any number; a NULL among them finds NULL. No
-    /// value: no row. Of real numbers, and of texts with NUL in them, there can be 10,000.
+    /// The column holds one of these values, of which there may be many; a NULL among them finds NULL. No
+    /// value: no row. Of real numbers, and of texts with NUL in them, there can be 10,000; a long list
+    /// travels as one value, for which [`StoreBuilder::largest_value`](crate::StoreBuilder::largest_value) holds.
     pub fn any_of<V: IntoValue>(column: impl Into<String>, values: impl IntoIterator<Item = V>) -> Self {
         match params::values_of(values) {
             Ok(values) => Self::column(column, Test::AnyOf(values)),
