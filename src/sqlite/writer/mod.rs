@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod command;
+mod isolation;
 mod opening;
 mod rows;
 mod run;

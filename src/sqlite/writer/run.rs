@@ -1,8 +1,9 @@
 //! Row commands that are carried out together, so that those on one key can share a statement.
 
 use super::command::{WriteCommand, WriteTask};
+use super::isolation::Isolation;
 use super::rows::{self, RowEffect, RowFailure, TableDesk};
-use super::transaction::{Done, Isolation, Transaction};
+use super::transaction::{Done, Transaction};
 use crate::board::Board;
 use crate::coalescing::{Place, Plan, TableFacts};
 use crate::error::WriteError;

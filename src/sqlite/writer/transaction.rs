@@ -1,4 +1,4 @@
-//! One transaction on the writable connection, and each command isolated inside it.
+//! One transaction on the writable connection, and the commands that are carried out in it.
 
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
@@ -9,20 +9,19 @@ use super::command::{
     BatchItem, BulkCall, ModifyCall, StatementCall, WriteClosure, WriteCommand, WriteOutput, WriteTask,
     WriteValue,
 };
-use super::rows::{self, PieceEnd, RowEffect, RowFailure, TableDesk, TableDesks};
-use super::wal_log::has_open_foreign_keys;
+use super::isolation::Isolation;
+use super::rows::{self, PieceEnd, RowEffect, RowFailure, TableDesks};
 use crate::board::Board;
 use crate::error::{ClosureError, SqliteError, WriteError};
 use crate::handle::Receipt;
 use crate::protocol::foreign_code::guarded;
 use crate::protocol::storage::Applied;
-use crate::row::{RowCommand, TableShape};
+use crate::row::RowCommand;
 use crate::sqlite::engine_statement::EngineStatement;
 use crate::sqlite::session::{
     NotAllowed, Session, SessionError, SessionState, StatementFacts, StopCheck, StopLimits, StopReason,
     Stopped, TransactionEnded, Tx,
 };
-use crate::sync::Arc;
 
 /// The bounds of one write.
 #[derive(Clone, Copy, Debug)]
@@ -37,16 +36,16 @@ pub(crate) struct WriteLimits {
 pub(super) struct Transaction {
     begin: EngineStatement,
     commit: EngineStatement,
-    rollback: EngineStatement,
-    savepoint: EngineStatement,
-    release: EngineStatement,
-    rollback_to: EngineStatement,
+    pub(super) rollback: EngineStatement,
+    pub(super) savepoint: EngineStatement,
+    pub(super) release: EngineStatement,
+    pub(super) rollback_to: EngineStatement,
     data_version: EngineStatement,
     pub(super) desks: RefCell<TableDesks>,
     pub(super) state: SessionState,
     limits: WriteLimits,
     /// A failed command could not be undone: what is in the transaction must not be committed.
-    stuck: Cell<bool>,
+    pub(super) stuck: Cell<bool>,
     pub(super) connection: Connection,
 }
 
@@ -54,78 +53,6 @@ pub(super) struct Transaction {
 pub(super) struct Done {
     pub(super) rows_changed: u64,
     pub(super) value: WriteValue,
-}
-
-/// One command in a session, and the savepoint that undoes the command alone, if it needs one.
-pub(super) struct Isolation<'i> {
-    pub(super) session: &'i Session<'i>,
-    transaction: &'i Transaction,
-    is_set: Cell<bool>,
-    /// Rows that the connection had changed when the command began.
-    changes_before: u64,
-}
-
-impl<'i> Isolation<'i> {
-    pub(super) fn new(session: &'i Session<'i>, transaction: &'i Transaction) -> Self {
-        let changes_before = transaction.connection.total_changes();
-        Self { session, transaction, is_set: Cell::new(false), changes_before }
-    }
-
-    /// Sets the savepoint, once.
-    pub(super) fn set_savepoint(&self) -> Result<(), SqliteError> {
-        if !self.is_set.replace(true) {
-            self.session.as_engine(|| self.transaction.savepoint.run())?;
-        }
-        Ok(())
-    }
-
-    /// Runs `work` on the desk of a table, behind a savepoint if the table needs one.
-    pub(super) fn on_desk<T, E: From<RowFailure>>(
-        &self,
-        table: &Arc<TableShape>,
-        work: impl FnOnce(&mut TableDesk) -> Result<T, E>,
-    ) -> Result<T, E> {
-        let mut desks = self.transaction.desks.borrow_mut();
-        let desk = desks.desk(self.session, table)?;
-        if desk.needs_savepoint() {
-            self.set_savepoint().map_err(|error| RowFailure::Session(SessionError::Sqlite(error)))?;
-        }
-        work(desk)
-    }
-
-    /// Ends the command: after a failure nothing of it is left. The transaction may be gone afterwards.
-    pub(super) fn settle<T>(self, mut result: Result<T, WriteError>) -> Result<T, WriteError> {
-        let transaction = self.transaction;
-        if transaction.connection.is_autocommit() {
-            return result;
-        }
-        if !self.is_set.get() {
-            // A statement by itself leaves nothing behind, but of two the second may fail.
-            if result.is_err() && transaction.connection.total_changes() != self.changes_before {
-                self.give_up_transaction();
-            }
-            return result;
-        }
-        if result.is_ok() && has_open_foreign_keys(&transaction.connection) {
-            result = Err(open_foreign_key());
-        }
-        let ended = self.session.as_engine(|| match &result {
-            Ok(_) => transaction.release.run(),
-            Err(_) => transaction.rollback_to.run().and_then(|_| transaction.release.run()),
-        });
-        if let Err(error) = ended {
-            self.give_up_transaction();
-            result = result.and(Err(error.into()));
-        }
-        result
-    }
-
-    /// Without its savepoint the command can only be undone together with the whole group.
-    fn give_up_transaction(&self) {
-        let transaction = self.transaction;
-        let _ = self.session.as_engine(|| transaction.rollback.run());
-        transaction.stuck.set(!transaction.connection.is_autocommit());
-    }
 }
 
 impl Transaction {
@@ -477,10 +404,4 @@ impl From<WriteError> for ModifyFailure {
     fn from(error: WriteError) -> Self {
         Self::Closure(error)
     }
-}
-
-fn open_foreign_key() -> WriteError {
-    let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CONSTRAINT_FOREIGNKEY);
-    let text = "FOREIGN KEY constraint failed".to_owned();
-    WriteError::Constraint(rusqlite::Error::SqliteFailure(error, Some(text)).into())
 }
