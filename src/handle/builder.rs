@@ -196,6 +196,8 @@ impl StoreBuilder {
     /// quick to read through; the hard limit is what readers with old snapshots can make it grow to. One group
     /// can go past it by its own size. At the hard limit writes wait as long as a snapshot pins the log: that of
     /// a read until [`read_age`](Self::read_age) ends it, that of another program until it is done.
+    /// While work on many rows is under way the copying waits until the log is four times the soft limit, or half the
+    /// hard one: small commands beside it would wait for it too often.
     pub fn wal_limits(mut self, soft_bytes: u64, hard_bytes: u64) -> Self {
         self.options.writer.wal = WalLimits { soft_bytes, hard_bytes: hard_bytes.max(soft_bytes) };
         self

@@ -8,6 +8,9 @@ use std::time::Duration;
 /// An idle writer copies the log although the soft limit is not reached, once it has this part of it.
 /// Copying less often would be no loss for reads, and a write that comes meanwhile waits for the copying.
 const PART_WORTH_COPYING_WHEN_IDLE: u64 = 4;
+/// While bulk work is under way the log may grow by so many soft limits more: a checkpoint between any few of its
+/// pieces would be waited for by too many of the small commands beside it.
+const PUT_OFF_FOR_BULK_WORK: u64 = 3;
 /// How long the queue must be empty before the writer uses the time.
 const QUIET: Duration = Duration::from_millis(100);
 /// Pause between two looks while readers keep the log from being emptied.
@@ -46,14 +49,17 @@ impl CheckpointPolicy {
         Self { soft_frames, hard_frames, next_try: soft_frames, longest: 0, pinned: false }
     }
 
-    /// What to do when the log has `frames` frames.
-    pub(super) fn action(&mut self, frames: u64, idle: bool) -> CheckpointAction {
+    /// What to do when the log has `frames` frames. `in_pieces`: bulk work is under way.
+    pub(super) fn action(&mut self, frames: u64, idle: bool, in_pieces: bool) -> CheckpointAction {
         self.longest = self.longest.max(frames);
+        let put_off = if in_pieces { PUT_OFF_FOR_BULK_WORK * self.soft_frames } else { 0 };
+        // Not so far that writes would have to wait for it.
+        let next_try = (self.next_try + put_off).min(self.next_try.max(self.hard_frames / 2));
         if frames >= self.hard_frames {
             CheckpointAction::Force
         } else if idle && self.is_large() {
             CheckpointAction::Truncate
-        } else if frames >= self.next_try || (idle && self.is_worth_copying(frames)) {
+        } else if frames >= next_try || (idle && self.is_worth_copying(frames)) {
             CheckpointAction::Copy
         } else {
             CheckpointAction::None

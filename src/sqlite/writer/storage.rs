@@ -62,6 +62,10 @@ pub(super) struct SqliteStorage {
     pub(super) span: Option<EnteredSpan>,
     /// Writes are being held back.
     pub(super) stalled: bool,
+    /// The present group has a piece of bulk work in it.
+    pub(super) did_piece: bool,
+    /// The last group had one, and more is to come.
+    pub(super) in_pieces: bool,
     /// Row commands on one key may be carried out as one statement.
     pub(super) coalescing: bool,
     /// What the board's counters of statements and coalesced commands stood at when the group began.
@@ -292,7 +296,10 @@ impl Storage for SqliteStorage {
                 self.rows += output.receipt.rows_changed;
                 self.last_sequence = sequence;
             }
-            Applied::Piece { .. } => self.last_sequence = sequence,
+            Applied::Piece { .. } => {
+                self.last_sequence = sequence;
+                self.did_piece = true;
+            }
             Applied::Failed(_) | Applied::Lost(_) => {}
         }
         applied
@@ -375,7 +382,7 @@ impl Storage for SqliteStorage {
         if self.degraded {
             return Ok(Readiness::Ready { patience: None });
         }
-        let action = self.checkpoints.action(self.log.frames(), idle);
+        let action = self.checkpoints.action(self.log.frames(), idle, self.in_pieces);
         if action != CheckpointAction::None {
             self.checkpoint(action)?;
         }
@@ -395,6 +402,8 @@ impl Storage for SqliteStorage {
         board.commands.add(report.commands as u64);
         board.failed_commands.add(report.failed as u64);
         let rows = std::mem::take(&mut self.rows);
+        self.in_pieces = std::mem::take(&mut self.did_piece);
+        self.transaction.note_commit(report.commit);
         if report.apply + report.commit > SLOW_GROUP {
             tracing::warn!(
                 commands = report.commands, bytes = report.bytes, apply = ?report.apply,

@@ -43,6 +43,8 @@ pub(super) struct Transaction {
     data_version: EngineStatement,
     pub(super) desks: RefCell<TableDesks>,
     pub(super) state: SessionState,
+    /// How long a piece of bulk work may take.
+    piece_time: Duration,
     limits: WriteLimits,
     /// A failed command could not be undone: what is in the transaction must not be committed.
     pub(super) stuck: Cell<bool>,
@@ -72,6 +74,7 @@ impl Transaction {
             data_version: prepare(c"PRAGMA main.data_version")?,
             desks: RefCell::default(),
             state,
+            piece_time: rows::piece_time(Duration::ZERO, Duration::ZERO),
             limits,
             stuck: Cell::new(false),
             connection,
@@ -94,6 +97,11 @@ impl Transaction {
             return Err(rusqlite::Error::SqliteFailure(error, None).into());
         }
         self.commit.run().map(drop)
+    }
+
+    /// Hears how long a COMMIT took, which bulk work goes by.
+    pub(super) fn note_commit(&mut self, took: Duration) {
+        self.piece_time = rows::piece_time(self.piece_time, took);
     }
 
     /// Leaves the transaction, if SQLite has not done so already.
@@ -148,7 +156,14 @@ impl Transaction {
             board.statements.add(1);
             isolation.set_savepoint()?;
             let piece = isolation.on_desk(&call.command.table, |desk| {
-                rows::carry_out_piece(desk, isolation.session, &call.command, &mut progress, sequence)
+                rows::carry_out_piece(
+                    desk,
+                    isolation.session,
+                    &call.command,
+                    &mut progress,
+                    sequence,
+                    self.piece_time,
+                )
             });
             piece.map_err(|failure| self.row_error(failure))
         });

@@ -102,6 +102,8 @@ impl Writer {
             reported_pinned: None,
             span: None,
             stalled: false,
+            did_piece: false,
+            in_pieces: false,
             coalescing: limits.coalescing,
             counted: (0, 0),
         };

@@ -9,14 +9,21 @@ use super::{RowEffect, RowFailure};
 use crate::row::{BulkCommand, BulkWork, RevisionKind, TableShape, Value};
 use crate::sqlite::session::Session;
 
-/// A piece ends when it has taken this long: whoever sends a small command meanwhile waits for it.
-const PIECE_TIME: Duration = Duration::from_micros(500);
+/// A piece takes about a quarter as long as the last COMMITs did, within these bounds: whoever sends a small command
+/// meanwhile waits for a piece and its COMMIT, and where the disk is slow, short pieces would gain him little.
+const SHORTEST_PIECE: Duration = Duration::from_micros(100);
+const LONGEST_PIECE: Duration = Duration::from_millis(2);
 /// Rows of the first step of a walk; later ones are fitted to the time that they take.
 const FIRST_STEP: i64 = 16;
 /// Rows of a step at most.
 const LARGEST_STEP: i64 = 1024;
 /// Rows of a list between two looks at the clock.
 const ROWS_A_LOOK: usize = 8;
+
+/// How long the next piece may take, when the last COMMIT took `commit` and the piece before was given `before`.
+pub(in crate::sqlite::writer) fn piece_time(before: Duration, commit: Duration) -> Duration {
+    ((before + commit / 4) / 2).clamp(SHORTEST_PIECE, LONGEST_PIECE)
+}
 
 /// How far bulk work has come.
 #[derive(Clone, Default)]
@@ -56,8 +63,10 @@ pub(in crate::sqlite::writer) fn carry_out_piece(
     bulk: &BulkCommand,
     progress: &mut BulkProgress,
     sequence: u64,
+    time: Duration,
 ) -> Result<PieceEnd, RowFailure> {
-    let mut piece = Piece { desk, session, sequence, began: Instant::now(), is_atomic: bulk.is_atomic };
+    let (began, is_atomic) = (Instant::now(), bulk.is_atomic);
+    let mut piece = Piece { desk, session, sequence, began, time, is_atomic };
     match &bulk.work {
         BulkWork::Each(commands) => {
             piece.list(progress, commands, |desk, command| row::carry_out(desk, session, command, sequence))
@@ -75,12 +84,13 @@ struct Piece<'p, 's> {
     session: &'p Session<'s>,
     sequence: u64,
     began: Instant,
+    time: Duration,
     is_atomic: bool,
 }
 
 impl Piece<'_, '_> {
     fn is_long_enough(&self) -> bool {
-        !self.is_atomic && self.began.elapsed() >= PIECE_TIME
+        !self.is_atomic && self.began.elapsed() >= self.time
     }
 
     /// The next ones of a list.
@@ -130,7 +140,7 @@ impl Piece<'_, '_> {
             if is_last {
                 return Ok(PieceEnd::Finished);
             }
-            walk.step = fitted(walk.step, began.elapsed());
+            walk.step = fitted(walk.step, began.elapsed(), self.time);
             if self.is_long_enough() {
                 return Ok(PieceEnd::More);
             }
@@ -205,10 +215,10 @@ fn revision_step(shape: &TableShape, sequence: u64) -> Option<Value> {
 }
 
 /// As many rows as take about a quarter of a piece's time.
-fn fitted(step: i64, took: Duration) -> i64 {
-    if took < PIECE_TIME / 8 {
+fn fitted(step: i64, took: Duration, piece: Duration) -> i64 {
+    if took < piece / 8 {
         (step * 2).min(LARGEST_STEP)
-    } else if took > PIECE_TIME / 2 {
+    } else if took > piece / 2 {
         (step / 2).max(1)
     } else {
         step
