@@ -39,7 +39,6 @@ fn c33_expired_in_the_queue() {
         let hurried: Vec<_> = (1..=100).map(|id| send_hurried(&store, id, SOON)).collect();
         let zero = send_hurried(&store, 101, Duration::ZERO);
         let patient = send_hurried(&store, 102, LIMIT);
-        assert_eq!(store.stats().queued_commands, 102);
         for pending in hurried {
             assert_expired(pending.wait());
         }
