@@ -8,7 +8,6 @@ pub(crate) mod plan;
 pub(crate) mod reader;
 pub(crate) mod reason;
 pub(crate) mod row_value;
-#[allow(dead_code, unused_imports, reason = "the parts that use it are on their way")]
 pub(crate) mod schema;
 pub(crate) mod session;
 pub(crate) mod settings;

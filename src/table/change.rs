@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::sending::{RowFields, put};
+use super::sending::{put, sort_row};
 use super::table::Table;
 use crate::error::WriteError;
 use crate::handle::{Pending, Store, Submit, Write, WriteFuture};
 use crate::protocol::level::AckLevel;
 use crate::row::{IntoValue, RowCommand, RowOp, RowReceipt, Value};
 use crate::sqlite::writer::WriteTask;
-use crate::sync::Arc;
 
 /// A change of columns of one row, made by [`Table::update`]. Await it, wait for it or submit it.
 ///
@@ -54,8 +53,7 @@ impl<T> Update<T> {
         T: Serialize,
     {
         self.command = self.command.and_then(|mut command| {
-            let fields = RowFields::new(Arc::clone(&self.table.shape));
-            for (column, value) in fields.of_row(row)?.set {
+            for (column, value) in sort_row(&self.table.shape, row)?.set {
                 put(&mut command.set, column, value);
             }
             Ok(command)

@@ -2,8 +2,8 @@
 
 use std::fmt::Debug;
 
-use rusqlite::types::{ToSqlOutput, Value as SqliteValue, ValueRef};
-use rusqlite::{Connection, ToSql, params_from_iter};
+use rusqlite::types::Value as SqliteValue;
+use rusqlite::{Connection, params_from_iter};
 use serde::{Deserialize, Serialize};
 
 use super::decode::decode;
@@ -11,21 +11,7 @@ use super::encode::encoded;
 use super::text::{TextCondition, contains, contains_exactly, starts_with, starts_with_exactly};
 use super::*;
 use crate::row::{Value, quoted};
-
-/// Values pass as the engine passes them.
-struct Bound<'a>(&'a Value);
-
-impl ToSql for Bound<'_> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(match self.0 {
-            Value::Null => ValueRef::Null,
-            Value::Integer(integer) => ValueRef::Integer(*integer),
-            Value::Real(real) => ValueRef::Real(*real),
-            Value::Text(text) => ValueRef::Text(text.as_bytes()),
-            Value::Blob(bytes) => ValueRef::Blob(bytes),
-        }))
-    }
-}
+use crate::sqlite::row_value::Bound;
 
 fn read(value: SqliteValue) -> Value {
     match value {

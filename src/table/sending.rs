@@ -6,12 +6,6 @@ use super::encode::encode;
 use super::table::Table;
 use crate::error::{ClosureError, InvalidValue, WriteError};
 use crate::row::{Affinity, ColumnShape, IntoKey, IntoValue, RowCommand, RowOp, TableShape, Value};
-use crate::sync::Arc;
-
-/// Sorts the fields of rows to the columns of a table.
-pub(super) struct RowFields {
-    shape: Arc<TableShape>,
-}
 
 /// A row, sorted: its key if it has all of it, and the other columns that can be written.
 pub(super) struct SortedRow {
@@ -35,19 +29,9 @@ pub(super) enum RowError {
 
 const NAMED_TWICE: &str = "two fields of the row name the same column";
 
-impl RowFields {
-    pub(super) fn new(shape: Arc<TableShape>) -> Self {
-        Self { shape }
-    }
-
-    pub(super) fn of_row<T: Serialize + ?Sized>(&self, row: &T) -> Result<SortedRow, RowError> {
-        sort_row(&self.shape, row)
-    }
-}
-
 /// Sorts the fields of a row to the columns. The revision and generated columns are the database's own and left
 /// out.
-fn sort_row<T: Serialize + ?Sized>(shape: &TableShape, row: &T) -> Result<SortedRow, RowError> {
+pub(super) fn sort_row<T: Serialize + ?Sized>(shape: &TableShape, row: &T) -> Result<SortedRow, RowError> {
     let mut set = Vec::with_capacity(shape.columns.len());
     let mut failed = None;
     let encoded = encode(row, |position, field, value| match column_of(shape, position, &field, &value) {

@@ -11,7 +11,7 @@ use super::bulk::{BulkUpdate, BulkWrite};
 use super::change::{Delete, Update};
 use super::decode::decode;
 use super::fields::names_of;
-use super::sending::{RowError, RowFields};
+use super::sending::{RowError, sort_row};
 use crate::contained::Contained;
 use crate::error::{ClosureError, WriteError};
 use crate::handle::{Store, Write};
@@ -247,7 +247,6 @@ impl<T: Serialize + DeserializeOwned + 'static> Table<T> {
         F: FnMut(&mut T) -> Result<R, ClosureError> + Send + 'static,
         R: Send + 'static,
     {
-        let fields = RowFields::new(Arc::clone(&self.shape));
         let (shape, columns) = (Arc::clone(&self.shape), Arc::clone(&self.columns));
         let mut change = Contained::new(change);
         let changed = move |values: Vec<Value>| {
@@ -255,9 +254,9 @@ impl<T: Serialize + DeserializeOwned + 'static> Table<T> {
             let mut row: T = decode(&names, values)?;
             // As the type shows it, which need not be the kind of value that the column holds. A row that cannot be
             // written as it is has to be changed first.
-            let before = fields.of_row(&row).map(|row| row.set).unwrap_or_default();
+            let before = sort_row(&shape, &row).map(|row| row.set).unwrap_or_default();
             let returned = change.get_mut()(&mut row)?;
-            let mut set = fields.of_row(&row).map_err(RowError::into_closure)?.set;
+            let mut set = sort_row(&shape, &row).map_err(RowError::into_closure)?.set;
             // What was not changed is not written.
             set.retain(|(column, value)| {
                 let was = before.binary_search_by_key(column, |(column, _)| *column).map(|at| &before[at].1);

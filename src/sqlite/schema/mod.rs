@@ -20,7 +20,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use error::{NoTable, ShapeError};
+pub(crate) use error::ShapeError;
 pub(crate) use facts::read_facts;
 pub(crate) use fit::fits_schema;
 pub(crate) use shape::read_shape;

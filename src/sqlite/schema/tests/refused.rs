@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::sqlite::ENGINE_TABLE;
-use crate::sqlite::schema::NoTable;
+use crate::sqlite::schema::error::NoTable;
 
 #[track_caller]
 fn refused_by(schema: &str, key: &[&str]) -> ShapeError {

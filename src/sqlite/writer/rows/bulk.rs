@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use super::desk::TableDesk;
-use super::row::{self, columns, sequence_value, values};
+use super::row::{self, columns, revision_value, values};
 use super::text::{Form, Step};
 use super::{RowEffect, RowFailure};
-use crate::row::{BulkCommand, BulkWork, RevisionKind, TableShape, Value};
+use crate::row::{BulkCommand, BulkWork, Value};
 use crate::sqlite::session::Session;
 
 /// A piece takes about a quarter as long as the last COMMITs did, within these bounds: whoever sends a small
@@ -192,7 +192,7 @@ impl Piece<'_, '_> {
             let delete = self.desk.statement(self.session, form, std::iter::once(column))?;
             return Ok(self.session.run_for_rows(&delete.statement, delete.facts, range, |_| {})?);
         };
-        let revision = revision_step(self.desk.shape(), self.sequence);
+        let revision = revision_value(self.desk.shape(), 1, self.sequence);
         let columns = std::iter::once(column).chain(columns(set));
         let update = self.desk.statement(self.session, Form::UpdateStep(step), columns)?;
         let values = values(set).chain(&revision).chain(range);
@@ -214,13 +214,6 @@ impl Piece<'_, '_> {
         })?;
         Ok(found)
     }
-}
-
-fn revision_step(shape: &TableShape, sequence: u64) -> Option<Value> {
-    shape.revision.map(|revision| match revision.kind {
-        RevisionKind::Counter => Value::Integer(1),
-        RevisionKind::Sequence => sequence_value(sequence),
-    })
 }
 
 /// As many rows as take about a quarter of a piece's time.

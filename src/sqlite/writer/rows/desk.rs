@@ -6,7 +6,7 @@ use crate::coalescing::TableFacts;
 use crate::row::TableShape;
 use crate::sqlite::engine_statement::EngineStatement;
 use crate::sqlite::schema::{fits_schema, read_facts};
-use crate::sqlite::session::{SchemaFacts, Session, StatementFacts};
+use crate::sqlite::session::{SchemaFacts, Session, SessionError, StatementFacts};
 use crate::sync::Arc;
 
 /// Tables that are kept; one more takes the place of the one that was used least lately.
@@ -97,7 +97,7 @@ impl TableDesk {
             let connection = session.connection();
             let facts = fits_schema(connection, &shape)
                 .and_then(|fits| fits.then(|| read_facts(connection, &shape)).transpose());
-            facts.map_err(crate::sqlite::session::SessionError::Sqlite)
+            facts.map_err(SessionError::Sqlite)
         })?;
         Ok(Self { shape, schema, facts: facts.map(Arc::new), statements: Vec::new() })
     }

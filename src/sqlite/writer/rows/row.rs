@@ -68,7 +68,7 @@ impl Row<'_, '_> {
         changes: u32,
     ) -> Result<RowEffect, RowFailure> {
         let shape = Arc::clone(self.desk.shape());
-        let revision = revision_after(&shape, changes, self.sequence);
+        let revision = revision_value(&shape, changes, self.sequence);
         let form = Form::Insert { with_key: !key.is_empty(), or_ignore };
         let insert = self.desk.statement(self.session, form, columns(set))?;
         let mut filled = Vec::new();
@@ -158,11 +158,9 @@ impl Row<'_, '_> {
         guard: &Guard,
         changes: Changes,
     ) -> Result<u64, RowFailure> {
-        let kind = self.desk.shape().revision.map(|revision| revision.kind);
-        let step = kind.map(|kind| match kind {
-            RevisionKind::Counter => Value::Integer(changes.count.into()),
-            RevisionKind::Sequence => sequence_value(self.sequence),
-        });
+        let shape = self.desk.shape();
+        let step = revision_value(shape, changes.count, self.sequence);
+        let kind = shape.revision.map(|revision| revision.kind);
         let countable = changes.must_count && kind == Some(RevisionKind::Counter);
         let bound = countable.then(|| Value::Integer(i64::MAX - i64::from(changes.count)));
         let form = Form::Update(GuardForm { countable, ..guard_form(guard) });
@@ -236,8 +234,9 @@ fn guard_form(guard: &Guard) -> GuardForm {
     GuardForm { revision: guard.revision.is_some(), column, countable: false }
 }
 
-/// The revision of a row that was inserted and then changed, `changes` changes in all.
-fn revision_after(shape: &TableShape, changes: u32, sequence: u64) -> Option<Value> {
+/// What `changes` changes at once write as the revision of a row: a counter begins at it or rises by it, a sequence
+/// becomes it.
+pub(super) fn revision_value(shape: &TableShape, changes: u32, sequence: u64) -> Option<Value> {
     shape.revision.map(|revision| match revision.kind {
         RevisionKind::Counter => Value::Integer(changes.into()),
         RevisionKind::Sequence => sequence_value(sequence),
@@ -245,7 +244,7 @@ fn revision_after(shape: &TableShape, changes: u32, sequence: u64) -> Option<Val
 }
 
 /// Sequences are counted from 1 and reserved in ranges: they do not reach the end of 63 bits.
-pub(super) fn sequence_value(sequence: u64) -> Value {
+fn sequence_value(sequence: u64) -> Value {
     Value::Integer(i64::try_from(sequence).unwrap_or(i64::MAX))
 }
 
