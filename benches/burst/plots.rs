@@ -3,7 +3,7 @@
 use crate::contender::Contender;
 use crate::{closed, connections, open};
 use std::path::Path;
-use walwright_bench_workload::Pattern;
+use walwright_bench_workload::{Pattern, Percentiles};
 use walwright_benches::Result;
 use walwright_benches::plot::{Axis, Line, Plot};
 
@@ -20,6 +20,7 @@ pub fn draw(
     connections: &[connections::Row],
 ) -> Result<()> {
     throughput(closed).draw(&folder.join("throughput.svg"))?;
+    latency(closed).draw(&folder.join("latency.svg"))?;
     wall_time(connections).draw(&folder.join("connections.svg"))?;
     for row in open.iter().filter(|row| row.sync_delay_ms == DELAY_MS) {
         over_time(row).draw(&folder.join(format!("{}.svg", row.load)))?;
@@ -29,10 +30,8 @@ pub fn draw(
 }
 
 fn throughput(rows: &[closed::Row]) -> Plot<'_> {
-    let wanted = |row: &&closed::Row| row.sync_delay_ms == DELAY_MS && row.pattern == Pattern::Pipelined;
     let line = |contender: Contender| {
-        let rows = rows.iter().filter(wanted).filter(|row| row.contender == contender);
-        let points = rows.map(|row| (row.clients as f64, row.per_second.median)).collect();
+        let points = over_clients(rows, Pattern::Pipelined, contender, |row| Some(row.per_second.median));
         Line { name: contender.to_string(), points }
     };
     Plot {
@@ -42,6 +41,38 @@ fn throughput(rows: &[closed::Row]) -> Plot<'_> {
         lines: Contender::ALL.map(line).into(),
         marks: None,
     }
+}
+
+fn latency(rows: &[closed::Row]) -> Plot<'_> {
+    // The limit has no clients that could wait.
+    let contenders = [Contender::Walwright, Contender::BaselineWal, Contender::BaselineRollback];
+    let lines = contenders.into_iter().flat_map(|contender| {
+        let line = |percentile: &str, figure: fn(Percentiles) -> f64| Line {
+            name: format!("{contender}, {percentile}"),
+            points: over_clients(rows, Pattern::Insert, contender, |row| row.latency.map(figure)),
+        };
+        [line("p50", |latency| latency.p50_ms), line("p99", |latency| latency.p99_ms)]
+    });
+    Plot {
+        title: "A durable insert, at 5 ms a sync",
+        across: Axis { label: "clients", is_logarithmic: true },
+        up: Axis { label: "ms until it is acknowledged", is_logarithmic: true },
+        lines: lines.collect(),
+        marks: None,
+    }
+}
+
+/// One figure of one contender, over the number of clients.
+fn over_clients(
+    rows: &[closed::Row],
+    pattern: Pattern,
+    contender: Contender,
+    figure: impl Fn(&closed::Row) -> Option<f64>,
+) -> Vec<(f64, f64)> {
+    let wanted = |row: &&closed::Row| {
+        row.sync_delay_ms == DELAY_MS && row.pattern == pattern && row.contender == contender
+    };
+    rows.iter().filter(wanted).filter_map(|row| Some((row.clients as f64, figure(row)?))).collect()
 }
 
 fn wall_time(rows: &[connections::Row]) -> Plot<'_> {

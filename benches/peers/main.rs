@@ -1,7 +1,7 @@
 //! Walwright and its peers under one workload: builds and runs them all, and prints one table.
 //!
 //! ```text
-//! benches/peers/run                # or cargo bench --bench peers; twenty minutes, with the builds
+//! benches/peers/run                # or cargo bench --bench peers; ten minutes, and the builds
 //! benches/peers/run --quick
 //! ```
 //!
@@ -83,7 +83,7 @@ fn run() -> Result<()> {
     let (clients, rounds, time): (&[usize], _, _) = if options.quick {
         (&[1, 8, 64], 1, Duration::from_millis(150))
     } else {
-        (&[1, 8, 64, 256], 3, Duration::from_secs(2))
+        (&[1, 8, 64, 256], 3, Duration::from_secs(1))
     };
     let clients = options.list("clients", clients)?;
     let delays = options.list("sync-delay-ms", &[0, 5])?;

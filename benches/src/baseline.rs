@@ -1,13 +1,12 @@
 //! The store as such servers are first written: one connection behind a mutex, each statement its own commit.
 
-use crate::Result;
-use rusqlite::{Connection, OpenFlags, params};
+use crate::{Result, sqlite};
+use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
-use walwright_bench_workload::{INSERT, REVOKE, SCHEMA, Session, Subject};
+use walwright_bench_workload::{Session, Subject};
 
 /// How SQLite keeps transactions whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,23 +24,21 @@ impl Baseline {
     /// Makes a new database with the table of sessions.
     pub fn create(path: &Path, vfs: &str, journal: Journal) -> Result<Self> {
         let connection = Connection::open_with_flags_and_vfs(path, OpenFlags::default(), vfs)?;
-        connection.busy_timeout(Duration::from_secs(5))?;
-        let journal = if journal == Journal::Wal { "WAL" } else { "DELETE" };
-        connection.pragma_update(None, "journal_mode", journal)?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
-        connection.execute_batch(SCHEMA)?;
+        sqlite::settle(&connection)?;
+        if journal == Journal::Rollback {
+            connection.pragma_update(None, "journal_mode", "DELETE")?;
+        }
         Ok(Self(Arc::new(Mutex::new(Some(connection)))))
     }
 
     async fn run<F>(&self, work: F) -> Result<()>
     where
-        F: FnOnce(&Connection) -> rusqlite::Result<usize> + Send + 'static,
+        F: FnOnce(&Connection) -> rusqlite::Result<()> + Send + 'static,
     {
         let mut place = Arc::clone(&self.0).lock_owned().await;
         spawn_blocking(move || {
             let connection = place.as_mut().ok_or("the store is closed")?;
-            work(connection)?;
-            Ok(())
+            Ok(work(connection)?)
         })
         .await?
     }
@@ -57,22 +54,11 @@ impl Subject for Baseline {
     const PIPELINES: bool = false;
 
     async fn insert(&self, row: Session) -> Result<()> {
-        self.run(move |connection| {
-            connection.prepare_cached(INSERT)?.execute(params![
-                row.id,
-                row.sandbox_id,
-                row.token,
-                row.created_at_ms,
-                row.expires_at_ms,
-                row.revoked,
-                row.resource_version
-            ])
-        })
-        .await
+        self.run(move |connection| sqlite::insert(connection, &row)).await
     }
 
     async fn revoke(&self, id: String) -> Result<()> {
-        self.run(move |connection| connection.prepare_cached(REVOKE)?.execute([id])).await
+        self.run(move |connection| sqlite::revoke(connection, &id)).await
     }
 
     async fn pair(&self, row: Session) -> Result<()> {

@@ -3,14 +3,12 @@
 //! Nothing that goes through SQLite can be faster, so this is the limit that Walwright is held against. The
 //! settings are those that a store settles on.
 
-use crate::Result;
+use crate::{Result, sqlite};
 use rusqlite::{Connection, OpenFlags, Statement, TransactionBehavior, params};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use walwright_bench_workload::{INSERT, REVOKE, SCHEMA, Session};
+use walwright_bench_workload::{INSERT, REVOKE, Session};
 
-/// The page cache of a store's connections, in KiB; negative is how SQLite tells it from a number of pages.
-const PAGE_CACHE_KIB: i64 = -8 * 1024;
 /// The soft limit of a store's write-ahead log, 4 MiB, in pages.
 const CHECKPOINT_PAGES: i64 = 1024;
 
@@ -36,14 +34,10 @@ impl ByHand {
             Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs)?,
             None => Connection::open_with_flags(path, flags)?,
         };
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
-        connection.pragma_update(None, "foreign_keys", true)?;
+        sqlite::settle(&connection)?;
         connection.pragma_update(None, "trusted_schema", false)?;
-        connection.pragma_update(None, "cache_size", PAGE_CACHE_KIB)?;
         connection.pragma_update(None, "cell_size_check", true)?;
         connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
-        connection.execute_batch(SCHEMA)?;
         Ok(Self { connection })
     }
 

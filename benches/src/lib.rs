@@ -8,5 +8,10 @@ pub mod options;
 pub mod place;
 pub mod plot;
 pub mod report;
+#[path = "../peers/sqlite.rs"]
+pub mod sqlite;
 
 pub use walwright_bench_workload::{AnyError, Result};
+
+// `sqlite` takes the one that its user names.
+use walwright::rusqlite;
