@@ -24,6 +24,8 @@ pub(crate) struct Board {
     pub(crate) wal_pending_frames: Counter,
     pub(crate) stalls: Counter,
     pub(crate) last_sequence: Counter,
+    /// How long a piece of bulk work may take now, in nanoseconds.
+    pub(crate) piece_nanos: Counter,
     /// When the command that the writer carries out now was started.
     pub(crate) write_started: Moment,
     state: Mutex<BoardState>,

@@ -89,6 +89,7 @@ mod coalescing;
 mod contained;
 mod error;
 mod handle;
+mod keeper;
 mod migration;
 mod protocol;
 mod row;
@@ -106,6 +107,7 @@ pub use handle::{
     Pending, Read, ReadFuture, Receipt, ResultRow, ResultRows, Stats, Store, StoreBuilder, StoreState,
     Submit, Write, WriteFuture,
 };
+pub use keeper::ChoreStats;
 pub use migration::Migration;
 pub use protocol::level::AckLevel;
 pub use row::{BulkReceipt, IntoKey, IntoValue, RevisionKind, RowReceipt, Unstorable, Value};

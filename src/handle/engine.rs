@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::close::Closers;
 use super::process::Process;
 use crate::board::Board;
+use crate::keeper::KeeperInbox;
 use crate::protocol::alarm::Alarm;
 use crate::protocol::limits::QueueLimits;
 use crate::protocol::queue::CommandQueue;
@@ -22,6 +23,7 @@ pub(crate) struct Engine {
     /// Ends the SQL that the writer runs.
     pub(crate) write_stop: StopCheck,
     pub(crate) closers: Closers,
+    pub(crate) keeper: KeeperInbox,
     process: Process,
 }
 
@@ -35,6 +37,7 @@ impl Engine {
             roster: ReadRoster::new(readers),
             write_stop: StopCheck::new(),
             closers: Closers::new(),
+            keeper: KeeperInbox::new(),
             process: Process::current(),
         }
     }

@@ -17,7 +17,9 @@ mod store;
 mod threads;
 mod write;
 
+pub(crate) use blocking::block_on;
 pub(crate) use engine::Engine;
+pub(crate) use write::settle;
 
 pub use batch::Batch;
 pub use builder::StoreBuilder;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::engine::Engine;
 use crate::error::StoreFailure;
-use crate::sync::Arc;
+use crate::keeper::ChoreStats;
+use crate::sync::{Arc, now};
 
 /// How a store is doing. See [`Store::stats`](crate::Store::stats).
 #[derive(Clone, Debug)]
@@ -57,6 +58,8 @@ pub struct Stats {
     pub oldest_snapshot: Option<Duration>,
     /// The commit sequence of the last command that was carried out, 0 if there was none.
     pub last_sequence: u64,
+    /// Work that the store does by itself beside that of its callers, a line for each.
+    pub chores: Vec<ChoreStats>,
 }
 
 /// Whether a store works.
@@ -110,6 +113,7 @@ impl Stats {
             oldest_read: engine.roster.oldest(),
             oldest_snapshot: engine.roster.oldest_snapshot(),
             last_sequence: board.last_sequence.get(),
+            chores: engine.keeper.reports.stats(now()),
         }
     }
 
@@ -138,6 +142,7 @@ impl Stats {
             oldest_read: None,
             oldest_snapshot: None,
             last_sequence: 0,
+            chores: Vec::new(),
         }
     }
 }

@@ -14,9 +14,11 @@ use super::read::Read;
 use super::receipt::{Applied, Receipt};
 use super::rows::ResultRows;
 use super::stats::Stats;
+use super::threads;
 use super::write::Write;
 use crate::contained::Contained;
 use crate::error::{ClosureError, ReadError, WriteError};
+use crate::keeper::{Chore, KeepError};
 use crate::protocol::level::AckLevel;
 use crate::settings::Settings;
 use crate::sqlite::reader::{ReadOutput, ReadTask};
@@ -347,6 +349,12 @@ impl Store {
     ) -> Write<T> {
         let level = self.core.level;
         Write::new(self.clone(), task.map(|task| WriteCommand::new(task, level)), extract)
+    }
+
+    /// Gives the keeper work to do that nobody waits for.
+    #[allow(dead_code)]
+    pub(crate) fn keep(&self, chore: Box<dyn Chore>) -> Result<(), KeepError> {
+        threads::keep(&self.core.engine, chore)
     }
 
     pub(crate) fn engine(&self) -> &Engine {

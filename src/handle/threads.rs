@@ -11,6 +11,7 @@ use super::latch::Latch;
 use super::open::{Options, Place};
 use super::store::Store;
 use crate::error::{CloseError, OpenError};
+use crate::keeper::{Chore, KeepError, Keeper};
 use crate::protocol::foreign_code::guarded;
 use crate::sqlite::reader::Reader;
 use crate::sqlite::writer::Writer;
@@ -24,6 +25,17 @@ pub(crate) fn start(place: Place, options: Options, opened: Arc<OpenLatch>) -> R
     spawn("walwright-write", move || writer_thread(place, options, opened))
         .map(drop)
         .map_err(no_thread(&path))
+}
+
+/// Gives the keeper a chore. Its thread starts with the first one.
+pub(crate) fn keep(engine: &Arc<Engine>, chore: Box<dyn Chore>) -> Result<(), KeepError> {
+    if engine.is_forked() {
+        return Err(KeepError::Forked);
+    }
+    engine.keeper.add(chore, || {
+        let keeper = Keeper::new(engine.clone());
+        spawn("walwright-keep", move || keeper.run())
+    })
 }
 
 fn writer_thread(place: Place, options: Options, opened: Arc<OpenLatch>) {
@@ -105,9 +117,11 @@ impl Running {
         engine.closers.finish(result);
     }
 
-    /// Ends the readers, then the writer, then the alarm: a close may have to be told while the writer ends.
+    /// Ends the keeper and the readers, then the writer, then the alarm: a close may have to be told while the
+    /// writer ends.
     fn finish(self) -> Result<(), CloseError> {
         let Self { engine, writer, mut threads, folder } = self;
+        engine.keeper.finish();
         engine.reads.close();
         let readers = engine.roster.seats().len().min(threads.len());
         for reader in threads.drain(..readers) {

@@ -368,7 +368,8 @@ fn poll_answer<T>(
     }
 }
 
-fn settle<T>(answer: Answer<WriteCommand>, extract: Extract<T>) -> Result<T, WriteError> {
+/// The result that an answer is for its caller.
+pub(crate) fn settle<T>(answer: Answer<WriteCommand>, extract: Extract<T>) -> Result<T, WriteError> {
     match answer {
         Answer::Done(output) => extract(output),
         Answer::Failed(error) => Err(error),

@@ -403,7 +403,9 @@ impl Storage for SqliteStorage {
         board.failed_commands.add(report.failed as u64);
         let rows = std::mem::take(&mut self.rows);
         self.in_pieces = std::mem::take(&mut self.did_piece);
-        self.transaction.note_commit(report.commit);
+        let piece_time = self.transaction.note_commit(report.commit);
+        // At most milliseconds.
+        board.piece_nanos.set(piece_time.as_nanos() as u64);
         if report.apply + report.commit > SLOW_GROUP {
             tracing::warn!(
                 commands = report.commands, bytes = report.bytes, apply = ?report.apply,

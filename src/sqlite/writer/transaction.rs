@@ -99,9 +99,10 @@ impl Transaction {
         self.commit.run().map(drop)
     }
 
-    /// Hears how long a COMMIT took, which bulk work goes by.
-    pub(super) fn note_commit(&mut self, took: Duration) {
+    /// Hears how long a COMMIT took, and gives how long a piece of bulk work may take by that.
+    pub(super) fn note_commit(&mut self, took: Duration) -> Duration {
         self.piece_time = rows::piece_time(self.piece_time, took);
+        self.piece_time
     }
 
     /// Leaves the transaction, if SQLite has not done so already.
