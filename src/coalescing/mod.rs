@@ -32,6 +32,8 @@
 //!   new row may get another rowid.
 //! - *A command with more than 64 KiB is in no chain.* A row that is too large for SQLite for a moment fails one
 //!   after the other, and would not as one statement. Much smaller ones are far from that limit.
+//! - *Nor is one that changes a column by what it holds* (`add`, `set_greatest`). What it makes of the row is known
+//!   only afterwards.
 //! - *Nor is an update of nothing,* which has no SQL to be merged into.
 //!
 //! Followers (`chain.rs`):

@@ -115,6 +115,7 @@ fn fits_a_chain(command: &RowCommand) -> bool {
     let is_guarded = command.guard.revision.is_some() || command.guard.column.is_some();
     let sets_nothing = command.set.is_empty() && matches!(command.op, RowOp::Update | RowOp::Upsert);
     !sets_nothing
+        && command.adjust.is_none()
         && !sets_revision()
         && (!is_guarded || (may_be_guarded && !guards_revision()))
         && command.values().map(Value::bytes).sum::<usize>() <= LARGEST

@@ -60,6 +60,14 @@ pub enum WriteError {
     /// The guard of a row command does not hold: the row is not there, or not as it was expected. Nothing was
     /// applied. Read the row again and decide anew.
     Conflict(Conflict),
+    /// A column could not be added to: it holds something else than an integer or NULL, or the sum would be no integer
+    /// of 64 bits. Nothing was applied.
+    NotCountable {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+    },
     /// The table is not the one any more that its handle was opened on: it was dropped, or its key, its revision
     /// column or the type of a column has changed. Nothing was applied. Open the table again.
     SchemaChanged {
@@ -178,6 +186,7 @@ impl WriteError {
             | Self::CloseTimedOut
             | Self::ResultTooLarge { .. }
             | Self::Conflict(_)
+            | Self::NotCountable { .. }
             | Self::SchemaChanged { .. } => Outcome::NotApplied,
             Self::Partial { source, .. } if source.outcome() == Outcome::Unknown => Outcome::Unknown,
             Self::Partial { rows, .. } => Outcome::Partial { rows: *rows },
@@ -298,6 +307,10 @@ impl fmt::Display for WriteError {
                 )
             }
             Self::Conflict(conflict) => write!(f, "{conflict}, nothing was applied; read the row again"),
+            Self::NotCountable { table, column } => write!(
+                f,
+                "column {column} of the table {table} holds no integer, or none that can be added to so much; nothing was applied; set the column to an integer first"
+            ),
             Self::SchemaChanged { table } => {
                 write!(
                     f,

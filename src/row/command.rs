@@ -15,7 +15,18 @@ pub(crate) struct RowCommand {
     /// Columns (places in the shape, rising, each once) and their new values. Neither the revision column nor,
     /// unless an update changes it or `key` is empty, a key column is among them.
     pub(crate) set: Vec<(usize, Value)>,
+    /// Columns that an update or upsert changes by what they hold. None of them is in `set` or in the key.
+    pub(crate) adjust: Option<Box<Adjustments>>,
     pub(crate) guard: Guard,
+}
+
+/// New values that depend on those that are stored. Columns in the order in which they were named, each once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Adjustments {
+    /// Set to the value, which is not NULL, where the stored one is not greater.
+    pub(crate) raised: Vec<(usize, Value)>,
+    /// Added to; NULL counts as 0.
+    pub(crate) added: Vec<(usize, i64)>,
 }
 
 /// What a row command does.
@@ -68,14 +79,20 @@ impl RowCommand {
     /// The values that it carries.
     pub(crate) fn values(&self) -> impl Iterator<Item = &Value> {
         let guard = self.guard.column.as_ref().map(|(_, value)| value);
-        self.key.iter().chain(self.set.iter().map(|(_, value)| value)).chain(guard)
+        let raised = self.adjust.iter().flat_map(|adjust| &adjust.raised);
+        self.key.iter().chain(self.set.iter().chain(raised).map(|(_, value)| value)).chain(guard)
     }
 
     /// The memory that it holds beside itself, in bytes.
     pub(crate) fn heap_bytes(&self) -> usize {
         let places =
             self.key.capacity() * size_of::<Value>() + self.set.capacity() * size_of::<(usize, Value)>();
-        places + self.values().map(Value::bytes).sum::<usize>()
+        let adjust = self.adjust.as_ref().map_or(0, |adjust| {
+            size_of::<Adjustments>()
+                + adjust.raised.capacity() * size_of::<(usize, Value)>()
+                + adjust.added.capacity() * size_of::<(usize, i64)>()
+        });
+        places + adjust + self.values().map(Value::bytes).sum::<usize>()
     }
 
     /// The size of its largest text or BLOB, in bytes.

@@ -11,7 +11,7 @@ mod receipt;
 mod shape;
 mod value;
 
-pub(crate) use command::{BulkCommand, BulkWork, Guard, RowCommand, RowOp};
+pub(crate) use command::{Adjustments, BulkCommand, BulkWork, Guard, RowCommand, RowOp};
 pub(crate) use query::{
     Condition, Order, OrderTerm, PageQuery, PageStart, RowPart, RowQuery, RowQueryKind, column_sql,
     total_order,

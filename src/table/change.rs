@@ -10,7 +10,7 @@ use super::table::Table;
 use crate::error::WriteError;
 use crate::handle::{Pending, Store, Submit, Write, WriteFuture};
 use crate::protocol::level::AckLevel;
-use crate::row::{IntoValue, RowCommand, RowOp, RowReceipt, Value};
+use crate::row::{Adjustments, Affinity, Guard, IntoValue, RowCommand, RowOp, RowReceipt, Value};
 use crate::sqlite::writer::WriteTask;
 
 /// A change of columns of one row, made by [`Table::update`]. Await it, wait for it or submit it.
@@ -61,15 +61,131 @@ impl<T> Update<T> {
         self
     }
 
-    fn finished(self) -> (Table<T>, Result<RowCommand, WriteError>) {
-        let command = self.command.and_then(|command| {
-            if command.set.is_empty() {
-                return Err(self.table.invalid("an update sets at least one column"));
+    /// Raises a column to the value, if that is greater than what the column holds: a marker that only grows. NULL
+    /// counts as smaller than everything else. Values compare as the column does.
+    ///
+    /// An update that only raises, where nothing is smaller, leaves the row as it is: the receipt counts no row, and
+    /// the revision stays. With [`set`](Self::set) or [`add`](Self::add) in the same update the row is changed in any
+    /// case, and the greater value stays.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = walwright::Store::temporary().open().wait()?;
+    /// # let sql = "CREATE TABLE marker (user TEXT, buffer INTEGER, read_to INTEGER, PRIMARY KEY (user, buffer))";
+    /// # store.execute(sql, ()).wait()?;
+    /// let markers = store.table::<walwright::Row>("marker").open().wait()?;
+    /// let read_to = |id: i64| markers.update(("ann", 7)).set_greatest("read_to", id).or_insert();
+    /// assert!(read_to(812).wait()?.created);
+    /// assert_eq!(read_to(640).wait()?.rows_changed, 0); // a slower device
+    /// assert_eq!(read_to(813).wait()?.rows_changed, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// NULL as the value is refused with [`WriteError::InvalidCommand`], and so are a column of the key and a column
+    /// that the update changes in another way too.
+    pub fn set_greatest(mut self, column: &str, value: impl IntoValue) -> Self {
+        self.command = self.command.and_then(|mut command| {
+            let column = adjustable(&self.table, column)?;
+            let value = self.table.value(column, value)?;
+            if value.is_null() {
+                return Err(self.table.invalid("NULL is greater than nothing, so no column can be raised to it"));
             }
+            command.adjust.get_or_insert_default().raised.push((column, value));
             Ok(command)
         });
-        (self.table, command)
+        self
     }
+
+    /// Adds to a column: a counter. NULL counts as 0.
+    ///
+    /// It is one statement, so that nobody's count is lost, and nobody has to read before. A column that holds
+    /// something else than an integer, or whose sum would not be one of 64 bits, is
+    /// [`WriteError::NotCountable`], and the row stays as it was.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = walwright::Store::temporary().open().wait()?;
+    /// # store.execute("CREATE TABLE page (path TEXT PRIMARY KEY, hits INTEGER)", ()).wait()?;
+    /// let pages = store.table::<walwright::Row>("page").open().wait()?;
+    /// for _ in 0..3 {
+    ///     pages.update("/").add("hits", 1).or_insert().wait()?;
+    /// }
+    /// assert_eq!(pages.get("/").wait()?.and_then(|page| page.value("hits")?.as_i64()), Some(3));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A column of the key, one that is declared to hold text or real numbers, and a column that the update changes
+    /// in another way too are refused with [`WriteError::InvalidCommand`] or [`WriteError::InvalidValue`].
+    pub fn add(mut self, column: &str, by: i64) -> Self {
+        self.command = self.command.and_then(|mut command| {
+            let column = adjustable(&self.table, column)?;
+            self.table.value(column, by)?;
+            if self.table.shape.columns[column].affinity == Affinity::Real {
+                return Err(self.table.invalid("a counter needs a column of integers, not of real numbers"));
+            }
+            command.adjust.get_or_insert_default().added.push((column, by));
+            Ok(command)
+        });
+        self
+    }
+
+    /// Makes the row if it is not there, of its key and what the update gives: columns that are set or raised hold
+    /// the value then, those that are added to hold what is added. Others are filled in by the database, as with
+    /// [`Table::insert`]. The receipt's `created` tells.
+    ///
+    /// It cannot be combined with a guard, or with a new value for the key: that is [`WriteError::InvalidCommand`].
+    pub fn or_insert(mut self) -> Self {
+        self.command = self.command.map(|command| RowCommand { op: RowOp::Upsert, ..command });
+        self
+    }
+
+    fn finished(self) -> (Table<T>, Result<RowCommand, WriteError>) {
+        let Self { table, command } = self;
+        let command = command.and_then(|command| check(&table, command));
+        (table, command)
+    }
+}
+
+/// The place of a column that is to be changed by what it holds.
+fn adjustable<T>(table: &Table<T>, column: &str) -> Result<usize, WriteError> {
+    let column = table.writable_place(column)?;
+    if table.shape.key.contains(&column) || table.shape.rowid_column == Some(column) {
+        return Err(table.invalid("a column of the key cannot be raised or added to"));
+    }
+    Ok(column)
+}
+
+/// What can only be judged when all of an update is there.
+fn check<T>(table: &Table<T>, command: RowCommand) -> Result<RowCommand, WriteError> {
+    let Some(adjust) = &command.adjust else {
+        if command.set.is_empty() {
+            return Err(table.invalid("an update changes at least one column"));
+        }
+        return check_upsert(table, command);
+    };
+    let Adjustments { raised, added } = &**adjust;
+    let set = command.set.iter().map(|(column, _)| *column);
+    let raised = raised.iter().map(|(column, _)| *column);
+    let mut all: Vec<usize> = set.chain(raised).chain(added.iter().map(|(column, _)| *column)).collect();
+    all.sort_unstable();
+    if all.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(table.invalid("an update changes each column in one way: set, raised or added to"));
+    }
+    check_upsert(table, command)
+}
+
+fn check_upsert<T>(table: &Table<T>, command: RowCommand) -> Result<RowCommand, WriteError> {
+    if command.op == RowOp::Upsert {
+        if command.guard != Guard::default() {
+            return Err(table.invalid("an update that may insert the row takes no guard"));
+        }
+        if command.set.iter().any(|(column, _)| table.shape.key.contains(column)) {
+            return Err(table.invalid("an update that may insert the row cannot change its key"));
+        }
+    }
+    Ok(command)
 }
 
 impl<T> Delete<T> {

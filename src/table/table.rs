@@ -145,7 +145,7 @@ impl<T> Table<T> {
     }
 
     pub(super) fn command(&self, op: RowOp, key: Vec<Value>, set: Vec<(usize, Value)>) -> RowCommand {
-        RowCommand { table: Arc::clone(&self.shape), op, key, set, guard: Guard::default() }
+        RowCommand { table: Arc::clone(&self.shape), op, key, set, adjust: None, guard: Guard::default() }
     }
 
     pub(super) fn send(&self, command: Result<RowCommand, WriteError>) -> Write<RowReceipt> {

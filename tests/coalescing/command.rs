@@ -43,8 +43,18 @@ pub struct RowCall {
     /// `None`: an insert or upsert that leaves the key to the database.
     pub key: Option<Vec<Value>>,
     pub set: Vec<(String, Value)>,
+    /// Only of an update: columns that are changed by what they hold.
+    pub adjust: Vec<(String, Adjust)>,
+    /// Only of an update: the row is made if it is not there.
+    pub or_insert: bool,
     pub if_revision: Option<i64>,
     pub only_if: Option<(String, Value)>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Adjust {
+    Add(i64),
+    Raise(Value),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +131,8 @@ impl From<RowCall> for Sent {
 
 impl RowCall {
     pub fn new(handle: usize, op: Op, key: Vec<Value>) -> Self {
-        Self { handle, op, key: Some(key), set: Vec::new(), if_revision: None, only_if: None }
+        let (set, adjust) = (Vec::new(), Vec::new());
+        Self { handle, op, key: Some(key), set, adjust, or_insert: false, if_revision: None, only_if: None }
     }
 
     pub fn with(mut self, column: &str, value: impl Into<Value>) -> Self {
@@ -207,6 +218,13 @@ impl fmt::Display for RowCall {
         for (column, value) in &self.set {
             write!(f, ".set({column}, {})", Literal(value))?;
         }
+        for (column, adjust) in &self.adjust {
+            match adjust {
+                Adjust::Add(by) => write!(f, ".add({column}, {by})")?,
+                Adjust::Raise(value) => write!(f, ".set_greatest({column}, {})", Literal(value))?,
+            }
+        }
+        f.write_str(if self.or_insert { ".or_insert()" } else { "" })?;
         if let Some(revision) = self.if_revision {
             write!(f, ".if_revision({revision})")?;
         }

@@ -10,7 +10,7 @@ use walwright::{
 
 use crate::answer::{Answer, Success};
 use crate::command::{
-    Bulk, BulkCall, Change, Command, Deadline, Ending, ModifyCall, Op, Part, RowCall, Sent,
+    Adjust, Bulk, BulkCall, Change, Command, Deadline, Ending, ModifyCall, Op, Part, RowCall, Sent,
 };
 use crate::program::Handle;
 
@@ -107,6 +107,15 @@ impl Handles<'_> {
             Op::Update => {
                 let set = |update: Update<Row>, (column, value): &(String, Value)| update.set(column, value);
                 let mut update = call.set.iter().fold(table.update(key), set);
+                for (column, adjust) in &call.adjust {
+                    update = match adjust {
+                        Adjust::Add(by) => update.add(column, *by),
+                        Adjust::Raise(value) => update.set_greatest(column, value),
+                    };
+                }
+                if call.or_insert {
+                    update = update.or_insert();
+                }
                 if let Some(revision) = call.if_revision {
                     update = update.if_revision(revision);
                 }

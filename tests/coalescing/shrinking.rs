@@ -129,6 +129,11 @@ fn smaller_calls(call: &RowCall) -> Vec<RowCall> {
         call.set.remove(at);
         calls.push(call);
     }
+    for at in 0..call.adjust.len() {
+        let mut call = call.clone();
+        call.adjust.remove(at);
+        calls.push(call);
+    }
     if call.if_revision.is_some() {
         calls.push(RowCall { if_revision: None, ..call.clone() });
     }

@@ -1,5 +1,6 @@
 //! Row commands through the public API, against real files: what each does to its row, what it answers, and what it
 //! leaves behind when it fails.
+mod adjustments;
 mod batches;
 mod bed;
 mod bulk;

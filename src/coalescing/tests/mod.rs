@@ -106,6 +106,7 @@ impl Handle {
             op,
             key: vec![text(key)],
             set: set.to_vec(),
+            adjust: None,
             guard: Guard::default(),
         };
         Sent { command, facts: self.facts.clone() }

@@ -356,6 +356,7 @@ impl Transaction {
         match failure {
             RowFailure::Session(error) => self.statement_error(error),
             RowFailure::Conflict(conflict) => WriteError::Conflict(conflict),
+            RowFailure::NotCountable { table, column } => WriteError::NotCountable { table, column },
             RowFailure::SchemaChanged { table } => WriteError::SchemaChanged { table },
         }
     }

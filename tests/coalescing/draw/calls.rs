@@ -7,7 +7,7 @@ use super::hazard::Hazard;
 use super::others::{C, O, P, SECOND, T};
 use super::table::COLUMNS;
 use super::values::text;
-use crate::command::{Op, RowCall};
+use crate::command::{Adjust, Op, RowCall};
 
 impl Draw {
     /// Any row command on `t`.
@@ -35,6 +35,7 @@ impl Draw {
             call.set.retain(|(column, _)| column != "name");
         }
         self.finish(&mut call);
+        self.adjust(&mut call, 12);
         let leaves_key = matches!(op, Op::Insert | Op::InsertOrIgnore | Op::Upsert) && !self.is_compound;
         if leaves_key && self.chance(if self.key_is_rowid() { 12 } else { 4 }) {
             call.key = None;
@@ -85,6 +86,30 @@ impl Draw {
         if self.chance(1) {
             call.set.push(("rev".to_owned(), Value::Integer(5)));
         }
+    }
+
+    /// Makes it an update that changes columns by what they hold, beside others that it sets or alone.
+    fn adjust(&mut self, call: &mut RowCall, percent: usize) {
+        if call.op != Op::Update || !self.chance(percent) {
+            return;
+        }
+        if self.chance(60) {
+            call.set.clear();
+        }
+        for _ in 0..self.pick(&[1, 1, 2]) {
+            let column = self.pick(&["x", "x", "y", "z", "name"]);
+            // What is changed in two ways is refused.
+            if !self.chance(3) {
+                call.set.retain(|(set, _)| !set.eq_ignore_ascii_case(column));
+            }
+            let adjust = if self.chance(50) {
+                Adjust::Add(self.pick(&[1, 1, -1, 2, i64::MAX]))
+            } else {
+                Adjust::Raise(self.value(column))
+            };
+            call.adjust.push((column.to_owned(), adjust));
+        }
+        call.or_insert = call.if_revision.is_none() && call.only_if.is_none() && self.chance(30);
     }
 
     fn guard(&mut self, call: &mut RowCall, revision: usize, column: usize) {
@@ -159,6 +184,7 @@ impl Draw {
                 let is_whole = op != Op::Update || self.chance(30);
                 call.set = self.columns(is_whole);
                 self.finish(&mut call);
+                self.adjust(&mut call, 8);
             }
             if at > 0 {
                 self.follow(&mut call, chain.last(), at as i64);

@@ -231,7 +231,7 @@ fn command(random: &mut Random, handles: &[Handle]) -> (RowCommand, TableFacts) 
             guard.column = Some((*random.choose(&plain), value(random)));
         }
     }
-    let command = RowCommand { table: handle.shape.clone(), op, key: sent_key, set, guard };
+    let command = RowCommand { table: handle.shape.clone(), op, key: sent_key, set, adjust: None, guard };
     (command, handle.facts.clone())
 }
 
@@ -279,7 +279,7 @@ fn literal(value: Value) -> String {
 
 /// A command as one would write it down.
 pub(super) fn describe(command: &RowCommand) -> String {
-    let RowCommand { table, op, key, set, guard } = command;
+    let RowCommand { table, op, key, set, guard, .. } = command;
     let name = |column: &usize| table.columns[*column].name.as_str();
     let set: Vec<_> = set.iter().map(|(column, value)| format!("{} = {value:?}", name(column))).collect();
     let mut text = format!("{op:?} {} {key:?} {{{}}}", table.name, set.join(", "));

@@ -1,9 +1,11 @@
 //! Row commands on the writable connection.
 //!
 //! A [`TableDesk`](desk::TableDesk) keeps for each table what the writer knows of it: whether its handle still fits the
-//! schema, the facts that coalescing needs, and its prepared statements. `row` carries out one command, `chain`
-//! several on one key as one statement, `bulk` a piece of work on many rows.
+//! schema, the facts that coalescing needs, and its prepared statements. `row` carries out one command (`adjust` one
+//! that changes columns by what they hold), `chain` several on one key as one statement, `bulk` a piece of work on
+//! many rows.
 
+mod adjust;
 mod bulk;
 mod chain;
 mod desk;
@@ -35,6 +37,7 @@ pub(crate) struct RowEffect {
 pub(super) enum RowFailure {
     Session(SessionError),
     Conflict(Conflict),
+    NotCountable { table: String, column: String },
     SchemaChanged { table: String },
 }
 

@@ -17,7 +17,10 @@ pub(in crate::sqlite::writer) fn carry_out(
     sequence: u64,
 ) -> Result<RowEffect, RowFailure> {
     let mut row = Row { desk, session, sequence };
-    let RowCommand { op, key, set, guard, .. } = command;
+    let RowCommand { op, key, set, adjust, guard, .. } = command;
+    if let Some(adjust) = adjust {
+        return row.adjust(key, set, adjust, guard, *op == RowOp::Upsert);
+    }
     match op {
         RowOp::Insert => row.insert(false, key, set, 1),
         RowOp::InsertOrIgnore => row.insert(true, key, set, 1),
@@ -201,7 +204,7 @@ impl Row<'_, '_> {
     }
 
     /// No row was changed: because none is there, or because of the guard.
-    fn nothing_changed(&mut self, key: &[Value], guard: &Guard) -> Result<RowEffect, RowFailure> {
+    pub(super) fn nothing_changed(&mut self, key: &[Value], guard: &Guard) -> Result<RowEffect, RowFailure> {
         if *guard == Guard::default() {
             return Ok(RowEffect::default());
         }
@@ -213,7 +216,7 @@ impl Row<'_, '_> {
     }
 
     /// The first value of the row that a form finds.
-    fn ask(&mut self, form: Form, values: &[Value]) -> Result<Option<Value>, RowFailure> {
+    pub(super) fn ask(&mut self, form: Form, values: &[Value]) -> Result<Option<Value>, RowFailure> {
         let query = self.desk.statement(self.session, form, std::iter::empty())?;
         let mut found = None;
         self.session.run_for_rows(&query.statement, query.facts, values, |row| found = Some(row.value(0)))?;
@@ -229,7 +232,7 @@ pub(super) fn values(set: &[(usize, Value)]) -> impl Iterator<Item = &Value> {
     set.iter().map(|(_, value)| value)
 }
 
-fn guard_form(guard: &Guard) -> GuardForm {
+pub(super) fn guard_form(guard: &Guard) -> GuardForm {
     let column = guard.column.as_ref().map(|(column, _)| *column);
     GuardForm { revision: guard.revision.is_some(), column, countable: false }
 }

@@ -13,6 +13,13 @@ pub(super) enum Form {
     Insert { with_key: bool, or_ignore: bool },
     /// Parameters: the columns, the revision (by how much it rises, or what it becomes), the key, the guard.
     Update(GuardForm),
+    /// An update in which the first `set` columns are set, the next `raised` raised, and the others added to.
+    /// Parameters: the columns to set; for each that is raised the value, twice; what is added to each other one; the
+    /// revision, the key, the guard; if nothing but raised columns is there their values again; for each that is
+    /// added to, the least and the greatest integer that it may hold.
+    Adjust { guard: GuardForm, set: usize, raised: usize },
+    /// 1 if the row is there and the guard holds. Parameters: the key, the guard.
+    Holds(GuardForm),
     /// Parameters: the key, the guard. With `revision` its one row is the revision of the row that it deletes.
     Delete { guard: GuardForm, returns_revision: bool },
     /// The revision, or 1 for a table without, if the row is there. Parameters: the key.
@@ -70,6 +77,13 @@ pub(super) fn text_of(shape: &TableShape, form: Form, columns: &[usize]) -> Text
     let _ = match form {
         Form::Insert { with_key, or_ignore } => insert(shape, with_key, or_ignore, columns, &mut text),
         Form::Update(guard) => update(shape, guard, columns, &mut text.sql),
+        Form::Adjust { guard, set, raised } => {
+            let (set, rest) = columns.split_at(set.min(columns.len()));
+            let (raised, added) = rest.split_at(raised.min(rest.len()));
+            adjust(shape, guard, set, raised, added, &mut text.sql)
+        }
+        Form::Holds(guard) => write!(text.sql, "SELECT 1 FROM {} WHERE {}", table(shape), key_is(shape))
+            .and_then(|()| guarded(shape, guard, &mut text.sql)),
         Form::Delete { guard, returns_revision } => delete(shape, guard, returns_revision, &mut text.sql),
         Form::Revision => {
             let (asked, key) = (revision_or_one(shape), key_is(shape));
@@ -156,6 +170,41 @@ fn update(shape: &TableShape, guard: GuardForm, columns: &[usize], sql: &mut Str
     guarded(shape, guard, sql)
 }
 
+fn adjust(
+    shape: &TableShape,
+    guard: GuardForm,
+    set: &[usize],
+    raised: &[usize],
+    added: &[usize],
+    sql: &mut String,
+) -> std::fmt::Result {
+    // A column that is compared stands on the left: its collation and its affinity count.
+    let raise = |column: &usize| {
+        let name = name(shape, *column);
+        format!("{name} = CASE WHEN {name} >= ? THEN {name} ELSE ? END")
+    };
+    let add = |column: &usize| {
+        let name = name(shape, *column);
+        format!("{name} = coalesce({name}, 0) + ?")
+    };
+    let sets = set.iter().map(|column| name(shape, *column) + " = ?");
+    let sets = sets.chain(raised.iter().map(raise)).chain(added.iter().map(add)).chain(set_revision(shape));
+    write!(sql, "UPDATE {} SET {} WHERE {}", table(shape), list(sets), key_is(shape))?;
+    guarded(shape, guard, sql)?;
+    if set.is_empty() && added.is_empty() {
+        let grows = |column: &usize| {
+            let name = name(shape, *column);
+            format!("{name} IS NULL OR {name} < ?")
+        };
+        write!(sql, " AND ({})", raised.iter().map(grows).collect::<Vec<_>>().join(" OR "))?;
+    }
+    for column in added {
+        let name = name(shape, *column);
+        write!(sql, " AND ({name} IS NULL OR (typeof({name}) = 'integer' AND {name} BETWEEN ? AND ?))")?;
+    }
+    Ok(())
+}
+
 fn delete(
     shape: &TableShape,
     guard: GuardForm,
@@ -183,15 +232,18 @@ fn guarded(shape: &TableShape, guard: GuardForm, sql: &mut String) -> std::fmt::
 
 /// The assignments of an update, that of the revision last.
 fn sets(shape: &TableShape, columns: &[usize]) -> String {
-    let revision = shape.revision.map(|Revision { column, kind }| {
+    list(columns.iter().map(|column| name(shape, *column) + " = ?").chain(set_revision(shape)))
+}
+
+fn set_revision(shape: &TableShape) -> Option<String> {
+    shape.revision.map(|Revision { column, kind }| {
         let name = name(shape, column);
         match kind {
             // NULL: the column was added to rows that were there before.
             RevisionKind::Counter => format!("{name} = coalesce({name}, 0) + ?"),
             RevisionKind::Sequence => format!("{name} = ?"),
         }
-    });
-    list(columns.iter().map(|column| name(shape, *column) + " = ?").chain(revision))
+    })
 }
 
 fn key_is(shape: &TableShape) -> String {
