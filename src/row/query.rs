@@ -18,10 +18,15 @@ pub(crate) struct RowQuery {
 pub(crate) enum RowQueryKind {
     /// The rows with these keys, in the order of the keys; a key that is not there gives no row.
     Keys(Vec<Vec<Value>>),
+    /// For each of these keys, whether there is a row with it.
+    Exist(Vec<Vec<Value>>),
     /// How many rows meet the condition.
     Count(Condition),
     /// Rows that meet the condition, in order.
     Page(PageQuery),
+    /// The last row of each group: of the rows that are equal in the first term of the order, which descends in all
+    /// of them. Smallest group first.
+    LastOfEach(Vec<OrderTerm>),
 }
 
 /// A condition in SQL with its parameters (`?`, by position). Empty: every row.
@@ -123,14 +128,17 @@ pub(crate) fn column_sql(table: &TableShape, column: usize) -> String {
 }
 
 impl RowQuery {
-    /// What is asked of each row: its columns, and behind them what else a cursor needs.
+    /// What is asked of each row: its columns, and behind them what else a cursor, or the way to the next group, needs.
     pub(crate) fn selected(&self) -> Vec<RowPart> {
         let mut parts: Vec<_> = self.columns.iter().copied().map(RowPart::Column).collect();
-        if let RowQueryKind::Page(page) = &self.kind {
-            for term in &page.order {
-                if !parts.contains(&term.of) {
-                    parts.push(term.of);
-                }
+        let order = match &self.kind {
+            RowQueryKind::Page(page) => page.order.as_slice(),
+            RowQueryKind::LastOfEach(order) => order.get(..1).unwrap_or_default(),
+            RowQueryKind::Keys(_) | RowQueryKind::Exist(_) | RowQueryKind::Count(_) => &[],
+        };
+        for term in order {
+            if !parts.contains(&term.of) {
+                parts.push(term.of);
             }
         }
         parts
@@ -138,7 +146,8 @@ impl RowQuery {
 
     fn lists(&self) -> (&[Vec<Value>], &[Value], &[Value]) {
         match &self.kind {
-            RowQueryKind::Keys(keys) => (keys, &[], &[]),
+            RowQueryKind::Keys(keys) | RowQueryKind::Exist(keys) => (keys, &[], &[]),
+            RowQueryKind::LastOfEach(_) => (&[], &[], &[]),
             RowQueryKind::Count(condition) => (&[], &condition.params, &[]),
             RowQueryKind::Page(page) => match &page.start {
                 PageStart::Edge => (&[], &page.condition.params, &[]),
@@ -156,7 +165,8 @@ impl RowQuery {
     pub(crate) fn heap_bytes(&self) -> usize {
         let (keys, ..) = self.lists();
         let sql = match &self.kind {
-            RowQueryKind::Keys(_) => 0,
+            RowQueryKind::Keys(_) | RowQueryKind::Exist(_) => 0,
+            RowQueryKind::LastOfEach(order) => order.len() * size_of::<OrderTerm>(),
             RowQueryKind::Count(condition) => condition.sql.len(),
             RowQueryKind::Page(page) => page.condition.sql.len() + page.order.len() * size_of::<OrderTerm>(),
         };

@@ -89,7 +89,9 @@ impl<T> Update<T> {
             let column = adjustable(&self.table, column)?;
             let value = self.table.value(column, value)?;
             if value.is_null() {
-                return Err(self.table.invalid("NULL is greater than nothing, so no column can be raised to it"));
+                return Err(self
+                    .table
+                    .invalid("NULL is greater than nothing, so no column can be raised to it"));
             }
             command.adjust.get_or_insert_default().raised.push((column, value));
             Ok(command)

@@ -4,13 +4,13 @@ use serde::de::DeserializeOwned;
 
 use super::decode::decode;
 use super::fields::names_of;
-use super::filter::Filter;
+use super::filter::{Filter, known_column};
 use super::page::PageRequest;
 use super::stream::RowStream;
 use super::table::Table;
 use crate::error::ReadError;
 use crate::handle::Read;
-use crate::row::{Condition, IntoKey, RowQuery, RowQueryKind, Value};
+use crate::row::{Condition, IntoKey, Order, RowQuery, RowQueryKind, Value, total_order};
 use crate::sqlite::reader::{ReadOutput, ReadTask, TableRows};
 use crate::sync::Arc;
 
@@ -24,6 +24,34 @@ impl<T> Table<T> {
     pub fn exists(&self, key: impl IntoKey) -> Read<bool> {
         let query = self.read_key(key).map(|key| self.question(&[], RowQueryKind::Keys(vec![key])));
         self.ask(query, |output| Ok(!rows_of(output).rows.is_empty()))
+    }
+
+    /// Which of these keys there are rows with, all in one snapshot: one answer for each key, in their order. Any number
+    /// of keys, as for [`get_many`](Self::get_many); only the key's index is read.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = walwright::Store::temporary().open().wait()?;
+    /// # store.execute("CREATE TABLE message (id TEXT PRIMARY KEY)", ()).wait()?;
+    /// # store.execute("INSERT INTO message VALUES ('m1'), ('m3')", ()).wait()?;
+    /// let messages = store.table::<walwright::Row>("message").open().wait()?;
+    /// let received = ["m1", "m2", "m3", "m4"];
+    /// let known = messages.exists_many(received).wait()?;
+    /// let new: Vec<_> = received.iter().zip(known).filter(|(_, known)| !known).map(|(id, _)| *id).collect();
+    /// assert_eq!(new, ["m2", "m4"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`get`](Self::get), and [`ReadError::TooLarge`] for more keys than the queue of reads takes.
+    pub fn exists_many<K: IntoKey>(&self, keys: impl IntoIterator<Item = K>) -> Read<Vec<bool>> {
+        let keys: Result<Vec<_>, _> = keys.into_iter().map(|key| self.read_key(key)).collect();
+        let query = keys.map(|keys| self.question(&[], RowQueryKind::Exist(keys)));
+        self.ask(query, |output| match output {
+            ReadOutput::Exist(found) => Ok(found),
+            _ => unreachable!("a question whether keys exist is answered for each of them"),
+        })
     }
 
     /// How many rows there are. SQLite counts them one by one, over the smallest index that it finds.
@@ -114,6 +142,47 @@ impl<T: DeserializeOwned> Table<T> {
     pub fn get_many<K: IntoKey>(&self, keys: impl IntoIterator<Item = K>) -> Read<Vec<T>> {
         let keys: Result<Vec<_>, _> = keys.into_iter().map(|key| self.read_key(key)).collect();
         self.ask(keys.map(|keys| self.rows_with(keys)), |output| decoded(rows_of(output)))
+    }
+
+    /// The newest row of each group: of the rows that are equal in the column `group`, the one that is greatest in the
+    /// column `by`; where several are, the one with the greatest key. In the order of the groups. Rows whose group is
+    /// NULL are a group, too; a NULL in `by` is smaller than everything else.
+    ///
+    /// With an index that begins with the two columns, such as `(buffer_id, at)`, each group costs one look-up, however
+    /// many rows it has. Without one each group costs a walk over the whole table.
+    ///
+    /// ```
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Message { id: i64, buffer_id: i64, at: i64 }
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = walwright::Store::temporary().open().wait()?;
+    /// store.execute("CREATE TABLE message (id INTEGER PRIMARY KEY, buffer_id INTEGER, at INTEGER)", ()).wait()?;
+    /// store.execute("CREATE INDEX message_buffer ON message (buffer_id, at)", ()).wait()?;
+    /// # store.execute("INSERT INTO message VALUES (1, 7, 10), (2, 7, 30), (3, 8, 20), (4, 7, 20)", ()).wait()?;
+    /// let messages = store.table::<Message>("message").open().wait()?;
+    /// let last = messages.latest_per("buffer_id", "at").wait()?;
+    /// assert_eq!(last.iter().map(|message| message.id).collect::<Vec<_>>(), [2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ReadError::UnknownColumn`] and [`ReadError::NoTotalOrder`] before anything is queued. Then those of every read,
+    /// and [`ReadError::ResultTooLarge`] past
+    /// [`StoreBuilder::largest_result`](crate::StoreBuilder::largest_result).
+    pub fn latest_per(&self, group: &str, by: &str) -> Read<Vec<T>> {
+        self.ask(self.latest(group, by), |output| decoded(rows_of(output)))
+    }
+
+    fn latest(&self, group: &str, by: &str) -> Result<RowQuery, ReadError> {
+        let column =
+            |name| Ok::<_, ReadError>(Order { column: known_column(&self.shape, name)?, descending: true });
+        let order = total_order(&self.shape, &[column(group)?, column(by)?])
+            .ok_or_else(|| ReadError::NoTotalOrder { table: self.shape.name.clone() })?;
+        Ok(self.question(&self.columns, RowQueryKind::LastOfEach(order)))
     }
 
     /// Starts a request for a page of rows: the first 100 in the order of the key, unless it is told otherwise.

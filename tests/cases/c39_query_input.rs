@@ -97,6 +97,8 @@ fn c39_any_number_of_keys() {
         let ids: Vec<i64> = found.iter().map(|name| name.id).collect();
         assert_eq!(ids, (1..=KEYS / 2).rev().map(|half| half * 2).collect::<Vec<_>>());
         assert_eq!(found[0].text, "n100000");
+        let exist = names.exists_many(1..=KEYS).wait().unwrap();
+        assert_eq!(exist, (1..=KEYS).map(|id| id % 2 == 0).collect::<Vec<_>>());
         assert_eq!(names.count_where(Filter::any_of("id", 1..=KEYS)).wait().unwrap(), 50_000);
         let texts = (1..=KEYS).map(|id| format!("n{id}"));
         assert_eq!(names.count_where(Filter::any_of("text", texts)).wait().unwrap(), 50_000);

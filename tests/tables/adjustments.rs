@@ -30,7 +30,11 @@ fn a_marker_only_grows() {
 
         bed.sql("UPDATE t SET read_to = NULL");
         assert_eq!(raise((-1).into()).unwrap().revision, Some(3), "everything is greater than NULL");
-        assert_eq!(raise("a".into()).unwrap().revision, Some(4), "a text than a number, as SQLite sorts them");
+        assert_eq!(
+            raise("a".into()).unwrap().revision,
+            Some(4),
+            "a text than a number, as SQLite sorts them"
+        );
         assert_eq!(raise(9.into()).unwrap().rows_changed, 0);
         assert_eq!(row(&bed), "a|NULL|NULL|4");
     });
@@ -77,7 +81,13 @@ fn several_are_raised_each_by_itself() {
         assert_eq!(raise(4, 6), 1);
         assert_eq!(row(&bed), "5|6|x|2");
         // With something else to do the row is changed in any case.
-        markers.update(("ann", 7)).set_greatest("read_to", 1).set("note", "y").add("hits", -2).wait().unwrap();
+        markers
+            .update(("ann", 7))
+            .set_greatest("read_to", 1)
+            .set("note", "y")
+            .add("hits", -2)
+            .wait()
+            .unwrap();
         assert_eq!(row(&bed), "5|4|y|3");
     });
 }
@@ -200,7 +210,8 @@ fn they_keep_their_place_in_a_group() {
         let table = bed.revised::<Row>();
         let update = || table.update(("ann", 7));
         let gate = hold(&bed.store);
-        let new = Row::new().with("user", "ann").unwrap().with("buffer", 7).unwrap().with("hits", 10).unwrap();
+        let new =
+            Row::new().with("user", "ann").unwrap().with("buffer", 7).unwrap().with("hits", 10).unwrap();
         let inserted = table.insert(&new).try_submit().unwrap();
         let counted = update().add("hits", 1).try_submit().unwrap();
         let raised = update().set_greatest("hits", 5).try_submit().unwrap();

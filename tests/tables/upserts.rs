@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use walwright::Row;
 
-use crate::bed::{Bed, constraint, run};
+use crate::bed::{Bed, constraint, hold, run};
 
 #[derive(Serialize, Deserialize)]
 struct Member {
@@ -87,5 +87,35 @@ fn an_upsert_by_another_key_leaves_the_rowid_alone() {
         let changed = users.update("a@x").set_row(&ann("Annie")).wait().unwrap();
         assert_eq!(changed.revision, Some(3));
         assert_eq!(bed.look("SELECT * FROM t"), ["41|b@x|Bea|1", "42|a@x|Annie|3"]);
+    });
+}
+
+/// A record of progress that is written again and again: within a group the latest one is written, once.
+#[test]
+fn upserts_of_one_row_in_a_group_are_one_statement() {
+    const UPSERTS: i64 = 100;
+    run(|| {
+        let bed = Bed::new("CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, v INTEGER)");
+        let table = bed.revised::<Member>();
+        let upsert = |id, at| table.upsert(&Member { id, name: format!("{at} of {UPSERTS}") }).try_submit();
+        for round in 0..2 {
+            let gate = hold(&bed.store);
+            let before = bed.store.stats();
+            let sent: Vec<_> = (1..=UPSERTS).map(|at| upsert(7, at).unwrap()).collect();
+            gate.open();
+            for (at, receipt) in (1..).zip(sent) {
+                let receipt = receipt.wait().unwrap();
+                assert_eq!(receipt.revision, Some(round * UPSERTS + at));
+                assert_eq!(receipt.created, round == 0 && at == 1);
+            }
+            let stats = bed.store.stats();
+            assert_eq!(stats.statements - before.statements, 1);
+            assert_eq!(stats.coalesced - before.coalesced, UPSERTS.unsigned_abs() - 1);
+            // The first of all, which looks at the table, is by itself.
+            if round == 0 {
+                upsert(8, 1).unwrap().wait().unwrap();
+            }
+        }
+        assert_eq!(bed.look("SELECT * FROM t WHERE id = 7"), ["7|100 of 100|200"]);
     });
 }

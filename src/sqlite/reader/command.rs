@@ -55,6 +55,7 @@ pub(crate) enum ReadOutput {
     Rows(ResultRows),
     TableRows(TableRows),
     Count(u64),
+    Exist(Vec<bool>),
     Shape(Result<TableShape, TableError>),
 }
 

@@ -137,6 +137,7 @@ impl Reader {
                     match answer(&Db::new(&session), query, self.limits.result_bytes) {
                         Ok(RowAnswer::Rows(rows)) => Ok(ReadOutput::TableRows(rows)),
                         Ok(RowAnswer::Count(rows)) => Ok(ReadOutput::Count(rows)),
+                        Ok(RowAnswer::Exist(found)) => Ok(ReadOutput::Exist(found)),
                         Err(RowFailure::Closure(error)) => Err(self.row_error(&session, &table, error)),
                         Err(RowFailure::TooLarge) => {
                             Err(ReadError::ResultTooLarge { limit: self.limits.result_bytes })

@@ -2,11 +2,11 @@
 
 use rusqlite::params_from_iter;
 
-use super::row_text;
+use super::row_text::{self, GroupStep};
 use crate::error::ClosureError;
-use crate::row::{Condition, PageQuery, RowQuery, RowQueryKind, TableShape, Value};
+use crate::row::{Condition, OrderTerm, PageQuery, RowQuery, RowQueryKind, TableShape, Value};
 use crate::sqlite::row_value::{Bound, copied, heap_bytes};
-use crate::sqlite::session::Db;
+use crate::sqlite::session::{Db, Rows};
 
 /// Rows of a table, not yet of any type of the caller's.
 pub(crate) struct TableRows {
@@ -21,6 +21,8 @@ pub(crate) struct TableRows {
 pub(super) enum RowAnswer {
     Rows(TableRows),
     Count(u64),
+    /// One for each key.
+    Exist(Vec<bool>),
 }
 
 /// Why it was not answered.
@@ -43,7 +45,9 @@ pub(super) fn answer(db: &Db<'_>, query: RowQuery, limit: usize) -> Result<RowAn
     let mut taken = Taken { rows: Vec::new(), bytes: 0, limit };
     let more = match &query.kind {
         RowQueryKind::Count(condition) => return count(db, &query.table, condition).map(RowAnswer::Count),
+        RowQueryKind::Exist(keys) => return exist(db, &query, keys).map(RowAnswer::Exist),
         RowQueryKind::Keys(keys) => by_keys(db, &query, keys, &mut taken).map(|()| false)?,
+        RowQueryKind::LastOfEach(order) => last_of_each(db, &query, order, &mut taken).map(|()| false)?,
         RowQueryKind::Page(page) => by_page(db, &query, page, &mut taken)?,
     };
     Ok(RowAnswer::Rows(TableRows { query, rows: taken.rows, more }))
@@ -65,6 +69,49 @@ fn by_keys(db: &Db<'_>, query: &RowQuery, keys: &[Vec<Value>], taken: &mut Taken
             taken.push(row)?;
         }
     }
+    Ok(())
+}
+
+fn exist(db: &Db<'_>, query: &RowQuery, keys: &[Vec<Value>]) -> Result<Vec<bool>, RowFailure> {
+    let mut statement = db.prepare(&row_text::by_key(query))?;
+    let found = keys.iter().map(|key| {
+        let mut rows = statement.query(params_from_iter(key.iter().map(Bound)))?;
+        Ok(rows.next()?.is_some())
+    });
+    found.collect()
+}
+
+/// Jumps from group to group, from the greatest down: each costs one look-up in an index on the order.
+fn last_of_each(
+    db: &Db<'_>,
+    query: &RowQuery,
+    order: &[OrderTerm],
+    taken: &mut Taken,
+) -> Result<(), RowFailure> {
+    let Some(group) = order.first() else { return Ok(()) };
+    let Some(at) = query.selected().iter().position(|part| *part == group.of) else { return Ok(()) };
+    let mut next = db.prepare(&row_text::last_of_next(query, order, GroupStep::Below))?;
+    let mut below: Option<Value> = None;
+    loop {
+        let found = match &below {
+            None => {
+                let mut first = db.prepare(&row_text::last_of_next(query, order, GroupStep::First))?;
+                taken.push_first(first.query([])?)?
+            }
+            Some(Value::Null) => false,
+            Some(group) => taken.push_first(next.query([Bound(group)])?)?,
+        };
+        if !found {
+            break;
+        }
+        below = taken.rows.last().and_then(|row| row.get(at)).cloned();
+    }
+    // In a descending order NULL comes last, and nothing is below it.
+    if group.nullable && below.is_some_and(|below| !below.is_null()) {
+        let mut of_null = db.prepare(&row_text::last_of_next(query, order, GroupStep::Null))?;
+        taken.push_first(of_null.query([])?)?;
+    }
+    taken.rows.reverse();
     Ok(())
 }
 
@@ -95,6 +142,14 @@ struct Taken {
 }
 
 impl Taken {
+    /// Copies the first of the rows, and gives whether there is one.
+    fn push_first(&mut self, mut rows: Rows<'_>) -> Result<bool, RowFailure> {
+        match rows.next()? {
+            Some(row) => self.push(row).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
     /// Copies a row. Nothing is copied before it is known that there is room for it.
     fn push(&mut self, row: &rusqlite::Row<'_>) -> Result<(), RowFailure> {
         let columns = row.as_ref().column_count();

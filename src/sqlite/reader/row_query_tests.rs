@@ -59,7 +59,7 @@ impl Bench {
     fn rows(&self, query: RowQuery) -> TableRows {
         match self.ask(query, UNLIMITED).unwrap() {
             RowAnswer::Rows(rows) => rows,
-            RowAnswer::Count(_) => panic!("rows were asked for"),
+            RowAnswer::Count(_) | RowAnswer::Exist(_) => panic!("rows were asked for"),
         }
     }
 
@@ -67,6 +67,13 @@ impl Bench {
         match self.ask(self.query(&[], RowQueryKind::Count(condition)), 0) {
             Ok(RowAnswer::Count(rows)) => rows,
             _ => panic!("a count was asked for"),
+        }
+    }
+
+    fn exist(&self, keys: Vec<Vec<Value>>) -> Vec<bool> {
+        match self.ask(self.query(&[], RowQueryKind::Exist(keys)), 0) {
+            Ok(RowAnswer::Exist(found)) => found,
+            _ => panic!("a question whether keys exist"),
         }
     }
 
@@ -92,14 +99,14 @@ impl Bench {
     /// How SQLite finds the rows of a page behind `values`, one line for each statement.
     fn plans(&self, query: &RowQuery) -> Vec<String> {
         let RowQueryKind::Page(page) = &query.kind else { panic!("a page") };
-        let plan = |statement: row_text::RowStatement<'_>| {
-            let mut prepared =
-                self.connection.prepare(&format!("EXPLAIN QUERY PLAN {}", statement.sql)).unwrap();
-            let params = statement.params.into_iter().chain([&Value::Integer(8)]).map(Bound);
-            let rows = prepared.query_map(params_from_iter(params), |row| row.get::<_, String>(3)).unwrap();
-            rows.map(Result::unwrap).collect::<Vec<_>>().join("; ")
-        };
-        row_text::page(query, page).into_iter().map(plan).collect()
+        row_text::page(query, page).into_iter().map(|statement| self.plan(&statement.sql)).collect()
+    }
+
+    fn plan(&self, sql: &str) -> String {
+        let mut prepared = self.connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        // Parameters that are not bound are NULL; that does not change the plan.
+        let rows = prepared.raw_query().mapped(|row| row.get::<_, String>(3));
+        rows.map(Result::unwrap).collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -266,4 +273,82 @@ fn counts_and_limits_hold() {
     let rows = bench.rows(query);
     assert!(rows.more && rows.rows.len() == 5);
     assert_eq!(rows.query.selected(), [RowPart::Column(0), RowPart::Column(1)]);
+}
+
+#[test]
+fn existing_keys_are_told_by_the_index_alone() {
+    let schema =
+        "CREATE TABLE t (id TEXT PRIMARY KEY, body TEXT); INSERT INTO t VALUES ('a', 'x'), ('b', 'y')";
+    let bench = Bench::new(schema, &[("id", false), ("body", false)], &[0]);
+    let keys = || ["b", "c", "a", "b"].map(|key| vec![Value::from(key)]).to_vec();
+    assert_eq!(bench.exist(keys()), [true, false, true, true]);
+    assert_eq!(bench.exist(vec![vec![Value::Null]]), [false]);
+    assert_eq!(bench.exist(Vec::new()), [false; 0]);
+    let plan = bench.plan(&row_text::by_key(&bench.query(&[], RowQueryKind::Exist(keys()))));
+    assert_eq!(plan, "SEARCH t USING COVERING INDEX sqlite_autoindex_t_1 (id=?)");
+}
+
+fn last_of_each(bench: &Bench, group: usize, by_column: usize, columns: &[usize]) -> RowQuery {
+    let order = total_order(&bench.shape, &[by(group, true), by(by_column, true)]).unwrap();
+    bench.query(columns, RowQueryKind::LastOfEach(order))
+}
+
+/// Against what a GROUP BY over everything says, for groups and times of every kind.
+#[test]
+fn the_last_of_each_group_is_found() {
+    const LITERALS: [&str; 9] = ["NULL", "1", "1.0", "2.5", "'a'", "'A'", "'1'", "x'61'", "x''"];
+    let mut dice = Dice(7);
+    for columns in ["g, at", "g TEXT COLLATE NOCASE, at", "g INTEGER NOT NULL, at REAL"] {
+        for index in ["CREATE INDEX i ON t (g, at)", ""] {
+            let schema = format!("CREATE TABLE t (id INTEGER PRIMARY KEY, {columns}); {index}");
+            let not_null = columns.contains("NOT NULL");
+            let bench = Bench::new(&schema, &[("id", false), ("g", not_null), ("at", false)], &[0]);
+            let found = || bench.rows(last_of_each(&bench, 1, 2, &[0])).rows;
+            assert_eq!(found().len(), 0);
+            for rows in 1..60 {
+                let mut literal = || LITERALS[dice.below(LITERALS.len() as u64) as usize];
+                let insert = format!("INSERT OR IGNORE INTO t (g, at) VALUES ({}, {})", literal(), literal());
+                bench.connection.execute(&insert, []).unwrap();
+                let ids: Vec<_> = found().into_iter().map(|mut row| row.swap_remove(0)).collect();
+                let expected = "SELECT id FROM (SELECT id, g, row_number() OVER
+                                (PARTITION BY g ORDER BY at DESC, id DESC) AS place FROM t) WHERE place = 1 ORDER BY g";
+                let mut expected = bench.connection.prepare(expected).unwrap();
+                let expected = expected.query_map([], |row| row.get::<_, i64>(0)).unwrap();
+                let expected: Vec<_> = expected.map(|id| Value::Integer(id.unwrap())).collect();
+                assert_eq!(ids, expected, "{rows} rows, {schema}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_index_leads_from_group_to_group() {
+    let schema = "CREATE TABLE t (id INTEGER PRIMARY KEY, g INTEGER, at INTEGER, body TEXT);
+                  CREATE INDEX i ON t (g, at)";
+    let columns = [("id", false), ("g", false), ("at", false), ("body", false)];
+    let bench = Bench::new(schema, &columns, &[0]);
+    let query = last_of_each(&bench, 1, 2, &[3]);
+    let RowQueryKind::LastOfEach(order) = &query.kind else { panic!("groups") };
+    let plan = |step| bench.plan(&row_text::last_of_next(&query, order, step));
+    assert_eq!(plan(GroupStep::First), "SCAN t USING INDEX i", "and no sorting behind it");
+    assert_eq!(plan(GroupStep::Below), "SEARCH t USING INDEX i (g<?)");
+    assert_eq!(plan(GroupStep::Null), "SEARCH t USING INDEX i (g=?)");
+}
+
+/// However large the groups are, so many steps of SQLite's machine are all that it takes.
+#[test]
+fn the_last_of_each_group_costs_a_look_up_each() {
+    let schema =
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, g INTEGER, at INTEGER); CREATE INDEX i ON t (g, at);
+                  WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+                  INSERT INTO t SELECT i, i % 10, i FROM n";
+    let bench = Bench::new(schema, &[("id", false), ("g", false), ("at", false)], &[0]);
+    let query = last_of_each(&bench, 1, 2, &[0]);
+    let RowQueryKind::LastOfEach(order) = &query.kind else { panic!("groups") };
+    let mut step =
+        bench.connection.prepare(&row_text::last_of_next(&query, order, GroupStep::Below)).unwrap();
+    let found: i64 = step.query_row([5], |row| row.get(0)).unwrap();
+    assert_eq!(found, 19_994);
+    assert!(step.get_status(rusqlite::StatementStatus::VmStep) < 40);
+    assert_eq!(bench.rows(last_of_each(&bench, 1, 2, &[0])).rows.len(), 10);
 }

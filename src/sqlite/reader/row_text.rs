@@ -24,6 +24,30 @@ pub(super) fn count<'q>(table: &TableShape, condition: &'q Condition) -> RowStat
     RowStatement { sql, params: condition.params.iter().collect() }
 }
 
+/// Which group a jump from group to group looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GroupStep {
+    /// The greatest one.
+    First,
+    /// The greatest one below the parameter.
+    Below,
+    /// That of the rows whose group is NULL.
+    Null,
+}
+
+/// Finds the last row of a group, in an order that descends in all terms and begins with the group.
+pub(super) fn last_of_next(query: &RowQuery, order: &[OrderTerm], step: GroupStep) -> String {
+    let names: Vec<_> = order.iter().map(|term| part_name(&query.table, term.of)).collect();
+    let group = names.first().map_or("", String::as_str);
+    let of_group = match step {
+        GroupStep::First => String::new(),
+        GroupStep::Below => format!("{group} < ?"),
+        GroupStep::Null => format!("{group} IS NULL"),
+    };
+    let order: Vec<_> = names.iter().map(|name| format!("{name} DESC")).collect();
+    format!("{}{} ORDER BY {} LIMIT 1", select(query), where_all("", &of_group), order.join(", "))
+}
+
 /// Finds the rows of a page. One statement after the other gives them in order, until there are enough; one more
 /// parameter follows, how many rows are still wanted.
 ///

@@ -91,7 +91,8 @@ impl Row<'_, '_> {
             None => Ok(true),
             Some(((column, _), _)) => {
                 let shape = self.desk.shape();
-                let column = shape.columns.get(*column).map_or_else(String::new, |column| column.name.clone());
+                let column =
+                    shape.columns.get(*column).map_or_else(String::new, |column| column.name.clone());
                 Err(RowFailure::NotCountable { table: shape.name.clone(), column })
             }
         }
