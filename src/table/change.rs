@@ -163,7 +163,7 @@ fn adjustable<T>(table: &Table<T>, column: &str) -> Result<usize, WriteError> {
 fn check<T>(table: &Table<T>, command: RowCommand) -> Result<RowCommand, WriteError> {
     let Some(adjust) = &command.adjust else {
         if command.set.is_empty() {
-            return Err(table.invalid("an update changes at least one column"));
+            return Err(table.invalid("an update sets at least one column"));
         }
         return check_upsert(table, command);
     };
