@@ -2,8 +2,8 @@
 
 use super::facts::TableFacts;
 use super::plan::{Chain, ChainKind, ChainMember, MemberRole};
-use super::values::{is_equal, is_kept, is_possible, is_same};
-use crate::row::{Guard, RevisionKind, RowCommand, RowOp, TableShape, Value};
+use super::values::{is_equal, is_kept, is_possible};
+use crate::row::{Guard, RevisionKind, RowCommand, RowOp, TableShape, ValueRef};
 
 /// One command of a run, with what is known of its table.
 #[derive(Clone, Copy)]
@@ -21,7 +21,7 @@ pub(super) struct OpenChain<'a> {
     kind: ChainKind,
     members: Vec<ChainMember>,
     /// What the chain sets so far, by places in the table, rising.
-    set: Vec<(usize, &'a Value)>,
+    set: Vec<(usize, ValueRef<'a>)>,
     changes: u32,
     /// The row's revision behind the last member, if it is known.
     revision: Option<i64>,
@@ -34,16 +34,17 @@ impl<'a> OpenChain<'a> {
     pub(super) fn of_head(head: Candidate<'a>) -> Option<Self> {
         let Candidate { number, command, facts, .. } = head;
         let kind = kind_of_head(command.op)?;
-        let is_plain = |(column, value): &(usize, Value)| {
-            !is_watched(facts, *column) && is_possible_in(&command.table, *column, value)
+        let set = command.values.set();
+        let is_plain = |(column, value): (usize, ValueRef<'_>)| {
+            !is_watched(facts, column) && is_possible_in(&command.table, column, value)
         };
         Some(Self {
             kind,
             members: vec![ChainMember { command: number, role: MemberRole::Change, changes_before: 0 }],
-            set: command.set.iter().map(|(column, value)| (*column, value)).collect(),
+            set: set.iter().collect(),
             changes: 1,
             revision: revision_behind_head(kind, head),
-            can_be_deleted: kind == ChainKind::Update && command.set.iter().all(is_plain),
+            can_be_deleted: kind == ChainKind::Update && set.iter().all(is_plain),
         })
     }
 
@@ -84,24 +85,26 @@ impl<'a> OpenChain<'a> {
 
     pub(super) fn finish(self) -> Chain {
         let Self { kind, members, set, changes, .. } = self;
-        let set = set.into_iter().filter(|_| kind != ChainKind::Delete);
-        Chain { kind, members, set: set.map(|(column, value)| (column, value.clone())).collect(), changes }
+        let set = set.into_iter().filter(|_| kind != ChainKind::Delete).collect();
+        Chain { kind, members, set, changes }
     }
 
     fn change(&mut self, follower: Candidate<'a>) -> bool {
         let Candidate { command, facts, .. } = follower;
-        let may = |(column, value): &(usize, Value)| self.may_change(&command.table, facts, *column, value);
-        if !command.set.iter().all(may) {
+        let set = command.values.set();
+        let may =
+            |(column, value): (usize, ValueRef<'_>)| self.may_change(&command.table, facts, column, value);
+        if !set.iter().all(may) {
             return false;
         }
-        for (column, value) in &command.set {
-            match self.set.binary_search_by_key(column, |(column, _)| *column) {
+        for (column, value) in set.iter() {
+            match self.set.binary_search_by_key(&column, |(column, _)| *column) {
                 Ok(at) => {
                     if let Some(before) = self.set.get_mut(at) {
                         before.1 = value;
                     }
                 }
-                Err(at) => self.set.insert(at, (*column, value)),
+                Err(at) => self.set.insert(at, (column, value)),
             }
         }
         // A row that is not there would be made by the upsert, in another place if it were moved.
@@ -116,12 +119,11 @@ impl<'a> OpenChain<'a> {
         true
     }
 
-    fn may_change(&self, shape: &TableShape, facts: &TableFacts, column: usize, value: &Value) -> bool {
+    fn may_change(&self, shape: &TableShape, facts: &TableFacts, column: usize, value: ValueRef<'_>) -> bool {
         let before = self.value(column);
         if is_watched(facts, column) {
-            let keeps =
-                |of: &Value| shape.columns.get(column).is_some_and(|column| is_kept(of, column.affinity));
-            return before.is_some_and(|before| is_same(before, value) && keeps(value));
+            let is_kept = shape.columns.get(column).is_some_and(|column| is_kept(value, column.affinity));
+            return is_kept && before.is_some_and(|before| before.is_same(value));
         }
         let could_be_before = match before {
             Some(before) => is_possible_in(shape, column, before),
@@ -146,7 +148,8 @@ impl<'a> OpenChain<'a> {
         if let Some(asked) = revision {
             holds &= self.revision? == *asked;
         }
-        if let Some((column, asked)) = column {
+        if let Some((column, asked)) = column.as_deref() {
+            let asked = ValueRef::from(asked);
             let affinity = command.table.columns.get(*column)?.affinity;
             let stored = self.value(*column)?;
             if !is_kept(stored, affinity) || !is_kept(asked, affinity) {
@@ -158,7 +161,7 @@ impl<'a> OpenChain<'a> {
     }
 
     /// What the chain sets this column to.
-    fn value(&self, column: usize) -> Option<&'a Value> {
+    fn value(&self, column: usize) -> Option<ValueRef<'a>> {
         let at = self.set.binary_search_by_key(&column, |(column, _)| *column).ok()?;
         self.set.get(at).map(|(_, value)| *value)
     }
@@ -195,7 +198,7 @@ fn is_watched(facts: &TableFacts, column: usize) -> bool {
     facts.is_watched.get(column) != Some(&false)
 }
 
-fn is_possible_in(shape: &TableShape, column: usize, value: &Value) -> bool {
+fn is_possible_in(shape: &TableShape, column: usize, value: ValueRef<'_>) -> bool {
     shape.columns.get(column).is_some_and(|column| is_possible(value, column, shape.is_strict))
 }
 

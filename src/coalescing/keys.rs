@@ -1,7 +1,7 @@
 //! Finding the last command on a key.
 
 use super::values::is_kept;
-use crate::row::{RowCommand, Value};
+use crate::row::{RowCommand, ValueRef, Values};
 
 /// The keys of a run, each with whatever was last said of it.
 ///
@@ -17,7 +17,7 @@ pub(super) struct Keys<'a, T> {
 struct Entry<'a, T> {
     hash: u64,
     rows: usize,
-    key: &'a [Value],
+    key: &'a [u8],
     said: T,
 }
 
@@ -29,7 +29,8 @@ impl<'a, T: Default> Keys<'a, T> {
     }
 
     /// What was last said of this key, for rows of this number.
-    pub(super) fn entry(&mut self, rows: usize, key: &'a [Value]) -> Option<&mut T> {
+    pub(super) fn entry(&mut self, rows: usize, key: Values<'a>) -> Option<&mut T> {
+        let key = key.as_bytes();
         let hash = hash_of(rows, key);
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
@@ -52,33 +53,22 @@ impl<'a, T: Default> Keys<'a, T> {
 }
 
 /// The command's key, if two commands with the same values mean the same row, and with others another one.
-pub(super) fn sure_key(command: &RowCommand) -> Option<&[Value]> {
-    let shape = &command.table;
-    let is_sure = |(place, value): (&usize, &Value)| {
-        !matches!(value, Value::Null | Value::Real(_))
-            && shape.columns.get(*place).is_some_and(|column| is_kept(value, column.affinity))
+pub(super) fn sure_key(command: &RowCommand) -> Option<Values<'_>> {
+    let (shape, key) = (&command.table, command.values.key());
+    let is_sure = |(column, value): (usize, ValueRef<'_>)| {
+        !matches!(value, ValueRef::Null | ValueRef::Real(_))
+            && shape.columns.get(column).is_some_and(|column| is_kept(value, column.affinity))
     };
-    let is_whole = !command.key.is_empty() && command.key.len() == shape.key.len();
-    (is_whole && shape.key.iter().zip(&command.key).all(is_sure)).then_some(&command.key)
+    let is_whole = !key.is_empty() && key.iter().count() == shape.key.len();
+    (is_whole && key.iter().all(is_sure)).then_some(key)
 }
 
-fn hash_of(rows: usize, key: &[Value]) -> u64 {
-    let hash = key.iter().fold(rows as u64, |hash, value| match value {
-        Value::Null => mix(hash, 1),
-        Value::Integer(value) => mix(mix(hash, 2), *value as u64),
-        Value::Real(value) => mix(mix(hash, 3), value.to_bits()),
-        Value::Text(text) => mix_bytes(mix(hash, 4), text.as_bytes()),
-        Value::Blob(bytes) => mix_bytes(mix(hash, 5), bytes),
-    });
+fn hash_of(rows: usize, key: &[u8]) -> u64 {
+    let (words, rest) = key.as_chunks::<8>();
+    let hash = words.iter().fold(rows as u64, |hash, word| mix(hash, u64::from_le_bytes(*word)));
+    let hash = rest.iter().fold(hash, |hash, byte| mix(hash, u64::from(*byte)));
     // The slot is taken from the low bits, which multiplication does not stir.
     hash ^ (hash >> 32)
-}
-
-fn mix_bytes(hash: u64, bytes: &[u8]) -> u64 {
-    let hash = mix(hash, bytes.len() as u64);
-    let (words, rest) = bytes.as_chunks::<8>();
-    let hash = words.iter().fold(hash, |hash, word| mix(hash, u64::from_le_bytes(*word)));
-    rest.iter().fold(hash, |hash, byte| mix(hash, u64::from(*byte)))
 }
 
 fn mix(hash: u64, word: u64) -> u64 {
@@ -88,17 +78,26 @@ fn mix(hash: u64, word: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::row::{RowValues, Value};
+
+    fn key(values: &[Value]) -> RowValues {
+        RowValues::of_key(&[0, 1], values)
+    }
+
+    fn text(text: &str) -> Value {
+        Value::Text(text.to_owned())
+    }
 
     #[test]
     fn what_was_said_of_a_key_is_found_again() {
-        let texts: Vec<[Value; 1]> =
-            (0..300).map(|n| [Value::Text(format!("key of some length {n}"))]).collect();
-        let numbers: Vec<[Value; 1]> = (0..300).map(|n| [Value::Integer(n)]).collect();
+        let texts = (0..300).map(|n| key(&[text(&format!("key of some length {n}"))]));
+        let numbers = (0..300).map(|n| key(&[Value::Integer(n)]));
+        let keys_of_run: Vec<_> = texts.chain(numbers).collect();
         let mut keys: Keys<'_, usize> = Keys::with_capacity(1200);
         for round in 0..2 {
             for rows in 0..2 {
-                for (n, key) in texts.iter().chain(&numbers).enumerate() {
-                    let said = keys.entry(rows, key).unwrap();
+                for (n, key) in keys_of_run.iter().enumerate() {
+                    let said = keys.entry(rows, key.key()).unwrap();
                     assert_eq!(*said, round * (1 + rows * 1000 + n));
                     *said = 1 + rows * 1000 + n;
                 }
@@ -109,19 +108,19 @@ mod tests {
 
     #[test]
     fn a_full_table_still_finds_its_keys() {
-        let keys_of_run: Vec<[Value; 1]> = (0..3).map(|n| [Value::Integer(n << 40)]).collect();
+        let keys_of_run: Vec<_> = (0..3).map(|n| key(&[Value::Integer(n << 40)])).collect();
         let mut keys: Keys<'_, bool> = Keys::with_capacity(3);
         for key in &keys_of_run {
-            *keys.entry(0, key).unwrap() = true;
+            *keys.entry(0, key.key()).unwrap() = true;
         }
-        assert!(keys_of_run.iter().all(|key| *keys.entry(0, key).unwrap()));
+        assert!(keys_of_run.iter().all(|key| *keys.entry(0, key.key()).unwrap()));
     }
 
     #[test]
     fn parts_of_a_key_are_not_run_together() {
-        let text = |text: &str| Value::Text(text.to_owned());
-        assert_ne!(hash_of(0, &[text("ab"), text("c")]), hash_of(0, &[text("a"), text("bc")]));
-        assert_ne!(hash_of(0, &[text("a")]), hash_of(0, &[Value::Blob(b"a".to_vec())]));
-        assert_ne!(hash_of(0, &[text("a")]), hash_of(1, &[text("a")]));
+        let hash = |rows, values: &[Value]| hash_of(rows, key(values).key().as_bytes());
+        assert_ne!(hash(0, &[text("ab"), text("c")]), hash(0, &[text("a"), text("bc")]));
+        assert_ne!(hash(0, &[text("a")]), hash(0, &[Value::Blob(b"a".to_vec())]));
+        assert_ne!(hash(0, &[text("a")]), hash(1, &[text("a")]));
     }
 }

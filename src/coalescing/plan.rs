@@ -37,10 +37,10 @@
 //! a transaction with chains in it fails for lack of room or memory, the transaction begins again without
 //! chains.
 
-use crate::row::Value;
+use crate::row::RowValues;
 
 /// What to do with a run of row commands.
-#[derive(Debug, PartialEq)]
+#[derive(PartialEq)]
 pub(crate) struct Plan {
     /// One for each command, in order.
     pub(crate) places: Vec<Place>,
@@ -61,14 +61,14 @@ pub(crate) enum Place {
 }
 
 /// Commands on one key that are carried out as one statement. At least two.
-#[derive(Debug, PartialEq)]
+#[derive(PartialEq)]
 pub(crate) struct Chain {
     pub(crate) kind: ChainKind,
     /// In order; the first is the head, whose key and guard the statement takes.
     pub(crate) members: Vec<ChainMember>,
-    /// The columns and values of the statement, rising, as in [`RowCommand::set`](crate::row::RowCommand). Empty for
-    /// a delete.
-    pub(crate) set: Vec<(usize, Value)>,
+    /// The columns and values of the statement, rising, as in a [`RowCommand`](crate::row::RowCommand), without a key.
+    /// Empty for a delete.
+    pub(crate) set: RowValues,
     /// By how much a counting revision rises: the members that change the row, a delete not counted.
     pub(crate) changes: u32,
 }

@@ -5,7 +5,7 @@ use super::facts::TableFacts;
 use super::keys::{Keys, sure_key};
 use super::plan::{Place, Plan};
 use super::tables::Tables;
-use crate::row::{RowCommand, RowOp, Value};
+use crate::row::{RowCommand, RowOp};
 
 /// A command that carries more is in no chain, in bytes.
 const LARGEST: usize = 64 * 1024;
@@ -98,25 +98,25 @@ fn open_chains<'a>(commands: &[(&'a RowCommand, &'a TableFacts)], first_sequence
 
 /// Whether the command changes the key of its row, or makes a row whose key it does not tell.
 fn changes_key(command: &RowCommand) -> bool {
-    command.set.iter().any(|(column, _)| command.table.key.contains(column))
+    command.values.set().columns().any(|column| command.table.key.contains(&column))
 }
 
 /// Whether the command can be a part of any chain.
 fn fits_a_chain(command: &RowCommand) -> bool {
-    let shape = &command.table;
-    let sets_revision =
-        || shape.revision.is_some_and(|of| command.set.iter().any(|(column, _)| *column == of.column));
+    let (shape, set) = (&command.table, command.values.set());
+    let sets_revision = || shape.revision.is_some_and(|of| set.columns().any(|column| column == of.column));
     let guards_revision = || {
-        let of_column = command.guard.column.as_ref().map(|(column, _)| *column);
+        let of_column = command.guard.column.as_ref().map(|column| column.0);
         shape.revision.is_some_and(|revision| of_column == Some(revision.column))
             || (shape.revision.is_none() && command.guard.revision.is_some())
     };
     let may_be_guarded = matches!(command.op, RowOp::Update | RowOp::Delete);
     let is_guarded = command.guard.revision.is_some() || command.guard.column.is_some();
-    let sets_nothing = command.set.is_empty() && matches!(command.op, RowOp::Update | RowOp::Upsert);
+    let sets_nothing = set.is_empty() && matches!(command.op, RowOp::Update | RowOp::Upsert);
     !sets_nothing
         && command.adjust.is_none()
         && !sets_revision()
         && (!is_guarded || (may_be_guarded && !guards_revision()))
-        && command.values().map(Value::bytes).sum::<usize>() <= LARGEST
+        // Mostly the memory that it takes already says so.
+        && (command.heap_bytes() <= LARGEST || command.text_bytes() <= LARGEST)
 }

@@ -162,8 +162,7 @@ impl<T> Write<T> {
             return Err(WriteError::Reentrant { admitted: false });
         }
         let limit = self.store.largest_value();
-        let size = command.largest_value();
-        if size > limit {
+        if let Some(size) = command.value_beyond(limit) {
             return Err(WriteError::TooLarge { size, limit });
         }
         let deadline = self.deadline.and_then(|deadline| Instant::now().checked_add(deadline));

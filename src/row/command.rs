@@ -2,6 +2,7 @@
 
 use super::shape::TableShape;
 use super::value::Value;
+use super::values::{RowValues, ValueRef};
 use crate::sync::Arc;
 
 /// One change of one row, as data.
@@ -9,13 +10,13 @@ use crate::sync::Arc;
 pub(crate) struct RowCommand {
     pub(crate) table: Arc<TableShape>,
     pub(crate) op: RowOp,
-    /// One value for each key column, in the key's order. Empty for an insert or upsert whose key the database
-    /// makes; what is known of a part of it then stands in `set`.
-    pub(crate) key: Vec<Value>,
-    /// Columns (places in the shape, rising, each once) and their new values. Neither the revision column nor,
-    /// unless an update changes it or `key` is empty, a key column is among them.
-    pub(crate) set: Vec<(usize, Value)>,
-    /// Columns that an update or upsert changes by what they hold. None of them is in `set` or in the key.
+    /// The key: one value for each key column, in the key's order. Empty for an insert or upsert whose key the
+    /// database makes; what is known of a part of it is then among the columns to set.
+    ///
+    /// The columns to set: places in the shape, rising, each once. Neither the revision column nor, unless an update
+    /// changes it or the key is empty, a key column is among them.
+    pub(crate) values: RowValues,
+    /// Columns that an update or upsert changes by what they hold. None of them is in `values`.
     pub(crate) adjust: Option<Box<Adjustments>>,
     pub(crate) guard: Guard,
 }
@@ -49,8 +50,8 @@ pub(crate) enum RowOp {
 pub(crate) struct Guard {
     /// The row has this revision.
     pub(crate) revision: Option<i64>,
-    /// This column holds this value, compared as SQLite's `IS` does.
-    pub(crate) column: Option<(usize, Value)>,
+    /// This column holds this value, compared as SQLite's `IS` does. Boxed: it is rare, and a command is moved often.
+    pub(crate) column: Option<Box<(usize, Value)>>,
 }
 
 /// Work on many rows as one command, done in pieces that share groups with others.
@@ -68,68 +69,68 @@ pub(crate) enum BulkWork {
     /// Carries out one row command after the other: a list of rows to insert, or of keys to delete or update.
     Each(Vec<RowCommand>),
     /// Updates the rows with these keys, all to the same values, of which there is one copy.
-    UpdateKeys { keys: Vec<Vec<Value>>, set: Vec<(usize, Value)> },
+    UpdateKeys { keys: Vec<RowValues>, set: RowValues },
     /// Deletes every row whose column holds the value.
     DeleteWhere { column: usize, value: Value },
     /// Updates every row whose column holds the value.
-    UpdateWhere { column: usize, value: Value, set: Vec<(usize, Value)> },
+    UpdateWhere { column: usize, value: Value, set: RowValues },
 }
 
 impl RowCommand {
-    /// The values that it carries.
-    pub(crate) fn values(&self) -> impl Iterator<Item = &Value> {
-        let guard = self.guard.column.as_ref().map(|(_, value)| value);
+    /// Values that it carries beside those of the row: of its guard, and those that columns are raised to.
+    fn others(&self) -> impl Iterator<Item = &Value> {
+        let guard = self.guard.column.as_deref();
         let raised = self.adjust.iter().flat_map(|adjust| &adjust.raised);
-        self.key.iter().chain(self.set.iter().chain(raised).map(|(_, value)| value)).chain(guard)
+        guard.into_iter().chain(raised).map(|(_, value)| value)
     }
 
     /// The memory that it holds beside itself, in bytes.
     pub(crate) fn heap_bytes(&self) -> usize {
-        let places =
-            self.key.capacity() * size_of::<Value>() + self.set.capacity() * size_of::<(usize, Value)>();
         let adjust = self.adjust.as_ref().map_or(0, |adjust| {
-            size_of::<Adjustments>()
-                + adjust.raised.capacity() * size_of::<(usize, Value)>()
-                + adjust.added.capacity() * size_of::<(usize, i64)>()
+            let raised = adjust.raised.capacity() * size_of::<(usize, Value)>();
+            size_of::<Adjustments>() + raised + adjust.added.capacity() * size_of::<(usize, i64)>()
         });
-        places + adjust + self.values().map(Value::bytes).sum::<usize>()
+        let guard = self.guard.column.as_deref().map_or(0, size_of_val);
+        self.values.heap_bytes() + adjust + guard + self.others().map(Value::bytes).sum::<usize>()
+    }
+
+    /// The size of its texts and BLOBs together, in bytes.
+    pub(crate) fn text_bytes(&self) -> usize {
+        let values = self.values.all().values().map(ValueRef::bytes);
+        values.chain(self.others().map(Value::bytes)).sum()
     }
 
     /// The size of its largest text or BLOB, in bytes.
     pub(crate) fn largest_value(&self) -> usize {
-        self.values().map(Value::bytes).max().unwrap_or(0)
+        self.others().map(Value::bytes).fold(self.values.largest(), usize::max)
     }
 }
 
 impl BulkCommand {
-    /// Rows, keys, and the values that are there once.
-    fn values(&self) -> (&[RowCommand], &[Vec<Value>], impl Iterator<Item = &Value>) {
-        type Parts<'b> = (&'b [RowCommand], &'b [Vec<Value>], Option<&'b Value>, &'b [(usize, Value)]);
-        let (rows, keys, value, set): Parts<'_> = match &self.work {
-            BulkWork::Each(rows) => (rows, &[], None, &[]),
-            BulkWork::UpdateKeys { keys, set } => (&[], keys, None, set),
-            BulkWork::DeleteWhere { value, .. } => (&[], &[], Some(value), &[]),
-            BulkWork::UpdateWhere { value, set, .. } => (&[], &[], Some(value), set),
+    /// Rows, keys or columns to set that are there once, and a value that is there once.
+    fn parts(&self) -> (&[RowCommand], impl Iterator<Item = &RowValues>, Option<&Value>) {
+        type Parts<'b> = (&'b [RowCommand], &'b [RowValues], Option<&'b RowValues>, Option<&'b Value>);
+        let (rows, keys, set, value): Parts<'_> = match &self.work {
+            BulkWork::Each(rows) => (rows, &[], None, None),
+            BulkWork::UpdateKeys { keys, set } => (&[], keys, Some(set), None),
+            BulkWork::DeleteWhere { value, .. } => (&[], &[], None, Some(value)),
+            BulkWork::UpdateWhere { value, set, .. } => (&[], &[], Some(set), Some(value)),
         };
-        (rows, keys, value.into_iter().chain(set.iter().map(|(_, value)| value)))
+        (rows, keys.iter().chain(set), value)
     }
 
     /// The memory that it holds beside itself, in bytes.
     pub(crate) fn heap_bytes(&self) -> usize {
-        let (rows, keys, values) = self.values();
+        let (rows, values, value) = self.parts();
         let rows: usize = rows.iter().map(|row| size_of::<RowCommand>() + row.heap_bytes()).sum();
-        let key = |key: &Vec<Value>| {
-            let values = key.iter().map(Value::bytes).sum::<usize>();
-            size_of_val(key) + key.capacity() * size_of::<Value>() + values
-        };
-        let keys: usize = keys.iter().map(key).sum();
-        rows + keys + values.map(|value| size_of::<(usize, Value)>() + value.bytes()).sum::<usize>()
+        let values: usize = values.map(|values| size_of::<RowValues>() + values.heap_bytes()).sum();
+        rows + values + value.map_or(0, Value::bytes)
     }
 
     /// The size of its largest text or BLOB, in bytes.
     pub(crate) fn largest_value(&self) -> usize {
-        let (rows, keys, values) = self.values();
+        let (rows, values, value) = self.parts();
         let rows = rows.iter().map(RowCommand::largest_value);
-        rows.chain(keys.iter().flatten().chain(values).map(Value::bytes)).max().unwrap_or(0)
+        rows.chain(values.map(RowValues::largest)).chain(value.map(Value::bytes)).max().unwrap_or(0)
     }
 }

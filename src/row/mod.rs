@@ -10,6 +10,7 @@ mod quote;
 mod receipt;
 mod shape;
 mod value;
+mod values;
 
 pub(crate) use command::{Adjustments, BulkCommand, BulkWork, Guard, RowCommand, RowOp};
 pub(crate) use query::{
@@ -18,6 +19,7 @@ pub(crate) use query::{
 };
 pub(crate) use quote::quoted;
 pub(crate) use shape::{Affinity, ColumnShape, Revision, ShapeRequest, TableShape};
+pub(crate) use values::{RowValues, ValueRef, Values};
 
 pub use key::IntoKey;
 pub use receipt::{BulkReceipt, RowReceipt};

@@ -9,7 +9,7 @@ use std::{ptr, slice};
 use rusqlite::{Connection, ffi};
 
 use crate::error::SqliteError;
-use crate::row::Value;
+use crate::row::{Value, ValueRef};
 
 /// One prepared statement. It must be dropped before its connection.
 pub(crate) struct EngineStatement {
@@ -71,7 +71,7 @@ impl EngineStatement {
     /// `on_row`.
     pub(crate) fn run_with<'v>(
         &self,
-        values: impl IntoIterator<Item = &'v Value>,
+        values: impl IntoIterator<Item = ValueRef<'v>>,
         on_row: impl FnMut(&EngineRow<'_>),
     ) -> Result<(), SqliteError> {
         let result = self.bind_all(values).and_then(|()| self.step_all(on_row));
@@ -94,33 +94,32 @@ impl EngineStatement {
     }
 
     /// The caller resets the statement before the values go.
-    fn bind_all<'v>(&self, values: impl IntoIterator<Item = &'v Value>) -> Result<(), SqliteError> {
+    fn bind_all<'v>(&self, values: impl IntoIterator<Item = ValueRef<'v>>) -> Result<(), SqliteError> {
         let mut at = 0;
-        for value in values {
+        // From inside, which is much faster for chained iterators than one `next` after the other.
+        values.into_iter().try_for_each(|value| {
             at += 1;
             // SAFETY: as in `run`. SQLITE_STATIC lets SQLite read text and bytes in place: they outlive all steps
             // of this run.
             let code = unsafe {
                 match value {
-                    Value::Null => ffi::sqlite3_bind_null(self.raw, at),
-                    Value::Integer(integer) => ffi::sqlite3_bind_int64(self.raw, at, *integer),
-                    Value::Real(real) => ffi::sqlite3_bind_double(self.raw, at, *real),
-                    Value::Text(text) => {
+                    ValueRef::Null => ffi::sqlite3_bind_null(self.raw, at),
+                    ValueRef::Integer(integer) => ffi::sqlite3_bind_int64(self.raw, at, integer),
+                    ValueRef::Real(real) => ffi::sqlite3_bind_double(self.raw, at, real),
+                    ValueRef::Text(text) => {
                         let (start, length) = (text.as_ptr().cast(), text.len() as u64);
                         let utf8 = ffi::SQLITE_UTF8 as u8;
                         ffi::sqlite3_bind_text64(self.raw, at, start, length, ffi::SQLITE_STATIC(), utf8)
                     }
-                    // A null pointer would bind NULL; that of an empty `Vec` is not null.
-                    Value::Blob(bytes) => {
+                    // A null pointer would bind NULL; that of an empty slice is not null.
+                    ValueRef::Blob(bytes) => {
                         let (start, length) = (bytes.as_ptr().cast(), bytes.len() as u64);
                         ffi::sqlite3_bind_blob64(self.raw, at, start, length, ffi::SQLITE_STATIC())
                     }
                 }
             };
-            if code != ffi::SQLITE_OK {
-                return Err(error_of(self.database, code));
-            }
-        }
+            if code == ffi::SQLITE_OK { Ok(()) } else { Err(error_of(self.database, code)) }
+        })?;
         // One that was left out would still point to a value of an earlier run.
         if at == self.parameters { Ok(()) } else { Err(error_of_code(ffi::SQLITE_RANGE)) }
     }

@@ -4,12 +4,11 @@ use std::future::IntoFuture;
 use std::time::Duration;
 
 use super::change::sends;
-use super::sending::put;
 use super::table::Table;
 use crate::error::WriteError;
 use crate::handle::{Pending, Submit, Write, WriteFuture};
 use crate::protocol::level::AckLevel;
-use crate::row::{BulkCommand, BulkReceipt, BulkWork, IntoValue, Value};
+use crate::row::{BulkCommand, BulkReceipt, BulkWork, IntoValue, RowValues, Value};
 use crate::sqlite::writer::{BulkCall, WriteTask};
 
 /// Work on many rows as one command: a list of rows to insert, rows to delete or to update.
@@ -71,12 +70,12 @@ pub struct BulkWrite<T> {
 pub struct BulkUpdate<T> {
     table: Table<T>,
     rows: Result<UpdatedRows, WriteError>,
-    set: Vec<(usize, Value)>,
+    set: RowValues,
     is_atomic: bool,
 }
 
 enum UpdatedRows {
-    Keys(Vec<Vec<Value>>),
+    Keys(Vec<RowValues>),
     Where { column: usize, value: Value },
 }
 
@@ -106,7 +105,7 @@ impl<T> BulkWrite<T> {
 }
 
 impl<T> BulkUpdate<T> {
-    pub(super) fn of_keys(table: &Table<T>, keys: Result<Vec<Vec<Value>>, WriteError>) -> Self {
+    pub(super) fn of_keys(table: &Table<T>, keys: Result<Vec<RowValues>, WriteError>) -> Self {
         Self::new(table, keys.map(UpdatedRows::Keys))
     }
 
@@ -115,7 +114,7 @@ impl<T> BulkUpdate<T> {
     }
 
     fn new(table: &Table<T>, rows: Result<UpdatedRows, WriteError>) -> Self {
-        Self { table: table.clone(), rows, set: Vec::new(), is_atomic: false }
+        Self { table: table.clone(), rows, set: RowValues::default(), is_atomic: false }
     }
 
     /// Sets a column, to the same value in each row. The last value that is given for a column counts. A key column
@@ -126,7 +125,7 @@ impl<T> BulkUpdate<T> {
             if self.table.shape.key.contains(&column) {
                 return Err(self.table.invalid("the key of many rows cannot be set to one value"));
             }
-            put(&mut self.set, column, self.table.value(column, value)?);
+            self.set.put(column, (&self.table.value(column, value)?).into());
             Ok(rows)
         });
         self
@@ -142,7 +141,7 @@ impl<T> BulkUpdate<T> {
     pub fn send(self) -> Write<BulkReceipt> {
         let Self { table, rows, set, is_atomic } = self;
         let work = rows.and_then(|rows| {
-            if set.is_empty() {
+            if set.set().is_empty() {
                 return Err(table.invalid("an update sets at least one column"));
             }
             Ok(match rows {

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::sending::{put, sort_row};
+use super::sending::sort_row;
 use super::table::Table;
 use crate::error::WriteError;
 use crate::handle::{Pending, Store, Submit, Write, WriteFuture};
 use crate::protocol::level::AckLevel;
-use crate::row::{Adjustments, Affinity, Guard, IntoValue, RowCommand, RowOp, RowReceipt, Value};
+use crate::row::{Adjustments, Affinity, Guard, IntoValue, RowCommand, RowOp, RowReceipt, RowValues};
 use crate::sqlite::writer::WriteTask;
 
 /// A change of columns of one row, made by [`Table::update`]. Await it, wait for it or submit it.
@@ -32,8 +32,8 @@ pub struct Delete<T> {
 }
 
 impl<T> Update<T> {
-    pub(super) fn new(table: &Table<T>, key: Result<Vec<Value>, WriteError>) -> Self {
-        let command = key.map(|key| table.command(RowOp::Update, key, Vec::new()));
+    pub(super) fn new(table: &Table<T>, key: Result<RowValues, WriteError>) -> Self {
+        let command = key.map(|key| table.command(RowOp::Update, key));
         Self { table: table.clone(), command }
     }
 
@@ -41,7 +41,7 @@ impl<T> Update<T> {
     pub fn set(mut self, column: &str, value: impl IntoValue) -> Self {
         self.command = self.command.and_then(|mut command| {
             let column = self.table.writable_place(column)?;
-            put(&mut command.set, column, self.table.value(column, value)?);
+            command.values.put(column, (&self.table.value(column, value)?).into());
             Ok(command)
         });
         self
@@ -53,8 +53,8 @@ impl<T> Update<T> {
         T: Serialize,
     {
         self.command = self.command.and_then(|mut command| {
-            for (column, value) in sort_row(&self.table.shape, row)?.set {
-                put(&mut command.set, column, value);
+            for (column, value) in sort_row(&self.table.shape, row)?.set().iter() {
+                command.values.put(column, value);
             }
             Ok(command)
         });
@@ -162,13 +162,13 @@ fn adjustable<T>(table: &Table<T>, column: &str) -> Result<usize, WriteError> {
 /// What can only be judged when all of an update is there.
 fn check<T>(table: &Table<T>, command: RowCommand) -> Result<RowCommand, WriteError> {
     let Some(adjust) = &command.adjust else {
-        if command.set.is_empty() {
+        if command.values.set().is_empty() {
             return Err(table.invalid("an update sets at least one column"));
         }
         return check_upsert(table, command);
     };
     let Adjustments { raised, added } = &**adjust;
-    let set = command.set.iter().map(|(column, _)| *column);
+    let set = command.values.set().columns();
     let raised = raised.iter().map(|(column, _)| *column);
     let mut all: Vec<usize> = set.chain(raised).chain(added.iter().map(|(column, _)| *column)).collect();
     all.sort_unstable();
@@ -183,7 +183,7 @@ fn check_upsert<T>(table: &Table<T>, command: RowCommand) -> Result<RowCommand, 
         if command.guard != Guard::default() {
             return Err(table.invalid("an update that may insert the row takes no guard"));
         }
-        if command.set.iter().any(|(column, _)| table.shape.key.contains(column)) {
+        if command.values.set().columns().any(|column| table.shape.key.contains(&column)) {
             return Err(table.invalid("an update that may insert the row cannot change its key"));
         }
     }
@@ -191,8 +191,8 @@ fn check_upsert<T>(table: &Table<T>, command: RowCommand) -> Result<RowCommand, 
 }
 
 impl<T> Delete<T> {
-    pub(super) fn new(table: &Table<T>, key: Result<Vec<Value>, WriteError>) -> Self {
-        let command = key.map(|key| table.command(RowOp::Delete, key, Vec::new()));
+    pub(super) fn new(table: &Table<T>, key: Result<RowValues, WriteError>) -> Self {
+        let command = key.map(|key| table.command(RowOp::Delete, key));
         Self { table: table.clone(), command }
     }
 
@@ -230,7 +230,7 @@ macro_rules! guarded {
             pub fn only_if(mut self, column: &str, value: impl IntoValue) -> Self {
                 self.command = self.command.and_then(|mut command| {
                     let column = self.table.place(column)?;
-                    command.guard.column = Some((column, self.table.value(column, value)?));
+                    command.guard.column = Some(Box::new((column, self.table.value(column, value)?)));
                     Ok(command)
                 });
                 self

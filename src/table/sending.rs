@@ -1,17 +1,15 @@
 //! From rows, keys and column names to what travels.
 
+use std::cell::Cell;
+
 use serde::Serialize;
 
 use super::encode::encode;
 use super::table::Table;
 use crate::error::{ClosureError, InvalidValue, WriteError};
-use crate::row::{Affinity, ColumnShape, IntoKey, IntoValue, RowCommand, RowOp, TableShape, Value};
-
-/// A row, sorted: its key if it has all of it, and the other columns that can be written.
-pub(super) struct SortedRow {
-    pub(super) key: Vec<Value>,
-    pub(super) set: Vec<(usize, Value)>,
-}
+use crate::row::{
+    Affinity, ColumnShape, IntoKey, IntoValue, RowCommand, RowOp, RowValues, TableShape, Value, ValueRef,
+};
 
 /// Why a row cannot be sent.
 #[derive(Debug)]
@@ -29,30 +27,101 @@ pub(super) enum RowError {
 
 const NAMED_TWICE: &str = "two fields of the row name the same column";
 
-/// Sorts the fields of a row to the columns. The revision and generated columns are the database's own and left
-/// out.
-pub(super) fn sort_row<T: Serialize + ?Sized>(shape: &TableShape, row: &T) -> Result<SortedRow, RowError> {
-    let mut set = Vec::with_capacity(shape.columns.len());
-    let mut failed = None;
-    let encoded = encode(row, |position, field, value| match column_of(shape, position, &field, &value) {
-        Ok(Some(column)) => set.push((column, value)),
-        Ok(None) => {}
-        Err(error) => {
-            failed.get_or_insert(error);
+/// Sorts the fields of a row to the columns: its key, if it has all of it, and then the others that can be written,
+/// rising. The revision and generated columns are the database's own and left out.
+pub(super) fn sort_row<T: Serialize + ?Sized>(shape: &TableShape, row: &T) -> Result<RowValues, RowError> {
+    let mut sorter =
+        RowSorter { shape, values: take_scratch(), key_parts: 0, next: 0, is_sorted: true, error: None };
+    let encoded = encode(row, |position, field, value| sorter.take(position, field, value));
+    let sorted = match sorter.error.take() {
+        Some(error) => Err(error),
+        None => encoded.map_err(RowError::InvalidValue).and_then(|()| sorter.sorted()),
+    };
+    give_back_scratch(sorter.values);
+    sorted
+}
+
+/// Takes the fields of a row as they come.
+struct RowSorter<'s> {
+    shape: &'s TableShape,
+    values: RowValues,
+    /// How many of the values are parts of the key.
+    key_parts: usize,
+    /// The least rank that the next value may have.
+    next: usize,
+    /// Each value so far had a higher rank than the one before.
+    is_sorted: bool,
+    error: Option<RowError>,
+}
+
+impl RowSorter<'_> {
+    fn take(&mut self, position: usize, field: &str, value: ValueRef<'_>) {
+        if self.error.is_some() {
+            return;
         }
-    });
-    if let Some(error) = failed {
-        return Err(error);
-    }
-    encoded.map_err(RowError::InvalidValue)?;
-    // Fields mostly stand in the order of the columns.
-    if !set.is_sorted_by(|one, next| one.0 < next.0) {
-        set.sort_unstable_by_key(|(column, _)| *column);
-        if set.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-            return Err(RowError::NamedTwice { table: shape.name.clone() });
+        match column_of(self.shape, position, field, value) {
+            Ok(Some(column)) => self.push(column, value),
+            Ok(None) => {}
+            Err(error) => self.error = Some(error),
         }
     }
-    Ok(SortedRow { key: take_key(shape, &mut set), set })
+
+    fn push(&mut self, column: usize, value: ValueRef<'_>) {
+        // The key in its own order, and behind it the columns in theirs.
+        let key = &self.shape.key;
+        let part = key.iter().position(|part| *part == column);
+        let rank = part.unwrap_or(key.len() + column);
+        self.is_sorted &= rank >= self.next;
+        self.next = rank + 1;
+        self.values.push(column, value);
+        if part.is_some() {
+            self.key_parts += 1;
+            self.values.end_key();
+        }
+    }
+
+    /// The values in a piece of memory of just their size.
+    fn sorted(&self) -> Result<RowValues, RowError> {
+        // Fields mostly stand in the order of the columns, and the key in front.
+        if self.is_sorted && (self.key_parts == self.shape.key.len() || self.key_parts == 0) {
+            return Ok(self.values.clone());
+        }
+        let mut values: Vec<_> = self.values.all().iter().collect();
+        values.sort_unstable_by_key(|(column, _)| *column);
+        if values.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            return Err(RowError::NamedTwice { table: self.shape.name.clone() });
+        }
+        // Without a part of the key, which has a default then, what there is of it is set like any other column.
+        let value_of = |part| self.values.all().value_of(part).map(|value| (part, value));
+        let key: Option<Vec<_>> = self.shape.key.iter().map(|part| value_of(*part)).collect();
+        let key = key.unwrap_or_default();
+        let mut sorted = RowValues::default();
+        sorted.extend(key.iter().copied());
+        sorted.end_key();
+        sorted.extend(values.into_iter().filter(|value| !key.iter().any(|part| part.0 == value.0)));
+        Ok(sorted)
+    }
+}
+
+/// A thread keeps no more than this between two rows, in bytes.
+const LARGEST_SCRATCH: usize = 64 * 1024;
+
+thread_local! {
+    /// Where rows are put together: how much memory one takes shows only at its end.
+    static SCRATCH: Cell<RowValues> = const { Cell::new(RowValues::NONE) };
+}
+
+fn take_scratch() -> RowValues {
+    // A thread that ends may have none any more.
+    let mut scratch = SCRATCH.try_with(Cell::take).unwrap_or_default();
+    scratch.clear();
+    scratch
+}
+
+fn give_back_scratch(scratch: RowValues) {
+    if scratch.heap_bytes() <= LARGEST_SCRATCH {
+        let _ = SCRATCH.try_with(|kept| kept.set(scratch));
+    }
 }
 
 /// The column that a field is to set, if it is one that can be written.
@@ -60,7 +129,7 @@ fn column_of(
     shape: &TableShape,
     position: usize,
     field: &str,
-    value: &Value,
+    value: ValueRef<'_>,
 ) -> Result<Option<usize>, RowError> {
     let same_place = position.wrapping_sub(1);
     let is_here = shape.columns.get(same_place).is_some_and(|column| column.name == field);
@@ -84,34 +153,22 @@ fn column_of(
     }
 }
 
-/// Takes the key out of what is to be set, if all of it is there. Otherwise some of its parts have defaults, and
-/// what there is of it is set like any other column.
-fn take_key(shape: &TableShape, set: &mut Vec<(usize, Value)>) -> Vec<Value> {
-    let place = |set: &[(usize, Value)], part| set.binary_search_by_key(part, |(column, _)| *column).ok();
-    if !shape.key.iter().all(|part| place(set, part).is_some()) {
-        return Vec::new();
-    }
-    let take = |part| place(set, part).map(|at| set.remove(at).1);
-    shape.key.iter().filter_map(take).collect()
-}
-
 impl<T> Table<T> {
     pub(super) fn row_command(&self, op: RowOp, row: &T) -> Result<RowCommand, WriteError>
     where
         T: Serialize,
     {
-        let SortedRow { key, set } = sort_row(&self.shape, row)?;
-        Ok(self.command(op, key, set))
+        Ok(self.command(op, sort_row(&self.shape, row)?))
     }
 
     /// The values of a key, as many as the table's key has columns.
-    pub(super) fn key(&self, key: impl IntoKey) -> Result<Vec<Value>, WriteError> {
+    pub(super) fn key(&self, key: impl IntoKey) -> Result<RowValues, WriteError> {
         let key = key.into_key()?;
         let (expected, given) = (self.shape.key.len(), key.len());
         if expected != given {
             return Err(WriteError::WrongKey { table: self.shape.name.clone(), expected, given });
         }
-        Ok(key)
+        Ok(RowValues::of_key(&self.shape.key, &key))
     }
 
     /// The place of a column.
@@ -137,7 +194,7 @@ impl<T> Table<T> {
     pub(super) fn value(&self, column: usize, value: impl IntoValue) -> Result<Value, WriteError> {
         let column_shape = &self.shape.columns[column];
         let value = value.into_value().map_err(|reason| reason.into_reason().into_owned());
-        let kept = value.and_then(|value| keeps(column_shape, &value).map(|()| value));
+        let kept = value.and_then(|value| keeps(column_shape, (&value).into()).map(|()| value));
         kept.map_err(|reason| {
             let name = Some(column_shape.name.clone());
             WriteError::InvalidValue(InvalidValue { position: column + 1, name, reason })
@@ -183,21 +240,23 @@ impl std::error::Error for RowError {}
 
 /// Whether the column keeps a value, or one that means the same: SQLite converts what does not fit the declared type,
 /// and then another value would be read than was sent.
-fn keeps(column: &ColumnShape, value: &Value) -> Result<(), String> {
+fn keeps(column: &ColumnShape, value: ValueRef<'_>) -> Result<(), String> {
     let declared = || column.declared_type.to_ascii_uppercase();
     match (column.affinity, value) {
-        (Affinity::Text, Value::Integer(_) | Value::Real(_)) => Err(format!(
+        (Affinity::Text, ValueRef::Integer(_) | ValueRef::Real(_)) => Err(format!(
             "the column is declared {} and would turn the number into text; send text",
             declared()
         )),
-        (Affinity::Integer | Affinity::Real | Affinity::Numeric, Value::Text(text)) if is_number(text) => {
+        (Affinity::Integer | Affinity::Real | Affinity::Numeric, ValueRef::Text(text)) if is_number(text) => {
             Err(format!(
                 "the column is declared {} and would turn the text into a number; send a number",
                 declared()
             ))
         }
         // Beyond 2^53 not every integer is a floating-point number.
-        (Affinity::Real, Value::Integer(integer)) if integer.unsigned_abs() > 1 << f64::MANTISSA_DIGITS => {
+        (Affinity::Real, ValueRef::Integer(integer))
+            if integer.unsigned_abs() > 1 << f64::MANTISSA_DIGITS =>
+        {
             Err(format!("the column is declared {} and would round so large an integer", declared()))
         }
         _ => Ok(()),
@@ -205,17 +264,14 @@ fn keeps(column: &ColumnShape, value: &Value) -> Result<(), String> {
 }
 
 /// Whether SQLite takes the text for a number where a column prefers numbers.
-fn is_number(text: &str) -> bool {
-    let text = text.trim_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
+fn is_number(text: &[u8]) -> bool {
+    let is_space = |byte: &u8| b" \t\n\x0b\x0c\r".contains(byte);
+    let Some(start) = text.iter().position(|byte| !is_space(byte)) else { return false };
+    let end = text.iter().rposition(|byte| !is_space(byte)).unwrap_or(start);
+    let text = &text[start..=end];
     // What else Rust takes for a number, "inf" and the like, has no digit or another letter.
-    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
-    plain && text.bytes().any(|byte| byte.is_ascii_digit()) && text.parse::<f64>().is_ok()
-}
-
-/// Puts a column among those to set; the last value given for a column counts.
-pub(super) fn put(set: &mut Vec<(usize, Value)>, column: usize, value: Value) {
-    match set.binary_search_by_key(&column, |(column, _)| *column) {
-        Ok(at) => set[at].1 = value,
-        Err(at) => set.insert(at, (column, value)),
-    }
+    let plain = text.iter().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(byte));
+    plain
+        && text.iter().any(u8::is_ascii_digit)
+        && str::from_utf8(text).is_ok_and(|text| text.parse::<f64>().is_ok())
 }

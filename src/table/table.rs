@@ -15,7 +15,10 @@ use super::sending::{RowError, sort_row};
 use crate::contained::Contained;
 use crate::error::{ClosureError, WriteError};
 use crate::handle::{Store, Write};
-use crate::row::{BulkWork, Guard, IntoKey, IntoValue, RowCommand, RowOp, RowReceipt, TableShape, Value};
+use crate::row::{
+    BulkWork, Guard, IntoKey, IntoValue, RowCommand, RowOp, RowReceipt, RowValues, TableShape, Value,
+    ValueRef,
+};
 use crate::sqlite::writer::{ModifyCall, RowEffect, WriteOutput, WriteTask, WriteValue};
 use crate::sync::Arc;
 
@@ -116,7 +119,7 @@ impl<T> Table<T> {
 
     /// Deletes the rows with these keys, as one command. Any number; see [`BulkWrite`].
     pub fn delete_many<K: IntoKey>(&self, keys: impl IntoIterator<Item = K>) -> BulkWrite<T> {
-        let delete = |key: K| Ok(self.command(RowOp::Delete, self.key(key)?, Vec::new()));
+        let delete = |key: K| Ok(self.command(RowOp::Delete, self.key(key)?));
         let commands: Result<Vec<_>, WriteError> = keys.into_iter().map(delete).collect();
         BulkWrite::new(self, commands.map(BulkWork::Each))
     }
@@ -144,8 +147,9 @@ impl<T> Table<T> {
         BulkUpdate::of_rows(self, rows)
     }
 
-    pub(super) fn command(&self, op: RowOp, key: Vec<Value>, set: Vec<(usize, Value)>) -> RowCommand {
-        RowCommand { table: Arc::clone(&self.shape), op, key, set, adjust: None, guard: Guard::default() }
+    pub(super) fn command(&self, op: RowOp, values: RowValues) -> RowCommand {
+        let table = Arc::clone(&self.shape);
+        RowCommand { table, op, values, adjust: None, guard: Guard::default() }
     }
 
     pub(super) fn send(&self, command: Result<RowCommand, WriteError>) -> Write<RowReceipt> {
@@ -254,14 +258,15 @@ impl<T: Serialize + DeserializeOwned + 'static> Table<T> {
             let mut row: T = decode(&names, values)?;
             // As the type shows it, which need not be the kind of value that the column holds. A row that cannot be
             // written as it is has to be changed first.
-            let before = sort_row(&shape, &row).map(|row| row.set).unwrap_or_default();
+            let before = sort_row(&shape, &row).unwrap_or_default();
             let returned = change.get_mut()(&mut row)?;
-            let mut set = sort_row(&shape, &row).map_err(RowError::into_closure)?.set;
+            let after = sort_row(&shape, &row).map_err(RowError::into_closure)?;
             // What was not changed is not written.
-            set.retain(|(column, value)| {
-                let was = before.binary_search_by_key(column, |(column, _)| *column).map(|at| &before[at].1);
-                !was.is_ok_and(|was| is_same(was, value)) && !shape.key.contains(column)
-            });
+            let is_changed = |(column, value): &(usize, ValueRef<'_>)| {
+                let was = before.set().value_of(*column);
+                !was.is_some_and(|was| was.is_same(*value)) && !shape.key.contains(column)
+            };
+            let set: RowValues = after.set().iter().filter(is_changed).collect();
             Ok((set, Box::new(Contained::new(returned)) as Box<dyn Any + Send>))
         };
         let task = self.key(key).map(|key| {
@@ -290,14 +295,6 @@ pub struct Modified<R> {
     pub value: R,
     /// The command's receipt. It counts no row if the closure changed nothing.
     pub receipt: RowReceipt,
-}
-
-/// Equal, and alike in the sign of a zero.
-fn is_same(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Real(one), Value::Real(other)) => one.to_bits() == other.to_bits(),
-        _ => one == other,
-    }
 }
 
 fn row_receipt(output: WriteOutput) -> Result<RowReceipt, WriteError> {

@@ -15,7 +15,7 @@ fn plain_updates_and_a_delete_are_a_delete_at_its_own_place() {
     let places = [Place::Member(0), Place::Alone, Place::Member(0), Place::Chain(0)];
     assert_eq!(plan.places, places);
     assert_eq!((plan.chains[0].changes, plan.chains[0].last_change()), (2, Some(2)));
-    assert_eq!(plan.chains[0].set, []);
+    assert_eq!(plan.chains[0].set.set().to_vec(), []);
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod random;
 
 use super::{ChainKind, MemberRole, Place, Plan, TableFacts};
 use crate::row::{
-    Affinity, ColumnShape, Guard, Revision, RevisionKind, RowCommand, RowOp, TableShape, Value,
+    Affinity, ColumnShape, Guard, Revision, RevisionKind, RowCommand, RowOp, RowValues, TableShape, Value,
 };
 use crate::sync::Arc;
 
@@ -101,14 +101,10 @@ impl Handle {
     }
 
     fn send<const N: usize>(&self, op: RowOp, key: &str, set: [(usize, Value); N]) -> Sent {
-        let command = RowCommand {
-            table: self.shape.clone(),
-            op,
-            key: vec![text(key)],
-            set: set.to_vec(),
-            adjust: None,
-            guard: Guard::default(),
-        };
+        let key = vec![text(key)];
+        let values = row_values(&self.shape, &key, &set);
+        let table = self.shape.clone();
+        let command = RowCommand { table, op, values, adjust: None, guard: Guard::default() };
         Sent { command, facts: self.facts.clone() }
     }
 
@@ -140,14 +136,21 @@ impl Sent {
     }
 
     fn only_if(mut self, column: usize, value: impl Into<Value>) -> Self {
-        self.command.guard.column = Some((column, value.into()));
+        self.command.guard.column = Some(Box::new((column, value.into())));
         self
     }
 
     fn with_key(mut self, key: Vec<Value>) -> Self {
-        self.command.key = key;
+        let RowCommand { table, values, .. } = &mut self.command;
+        *values = row_values(table, &key, &values.set().to_vec());
         self
     }
+}
+
+fn row_values(shape: &TableShape, key: &[Value], set: &[(usize, Value)]) -> RowValues {
+    let mut values = RowValues::of_key(&shape.key, key);
+    values.extend(set.iter().map(|(column, value)| (*column, value.into())));
+    values
 }
 
 fn text(text: &str) -> Value {
@@ -194,7 +197,7 @@ fn check(plan: &Plan, commands: usize) {
     for (number, chain) in plan.chains.iter().enumerate() {
         assert!(chain.members.len() >= 2);
         assert!(chain.members.is_sorted_by(|a, b| a.command < b.command));
-        assert!(chain.set.is_sorted_by(|(a, _), (b, _)| a < b));
+        assert!(chain.set.set().columns().is_sorted_by(|a, b| a < b));
         let mut changes = 0;
         for (at, member) in chain.members.iter().enumerate() {
             assert_eq!(member.changes_before, changes);

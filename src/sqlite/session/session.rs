@@ -14,7 +14,7 @@ use super::statement::{Prepared, Statement};
 use crate::error::SqliteError;
 use crate::handle::params::Params;
 use crate::handle::rows::ResultRows;
-use crate::row::Value;
+use crate::row::ValueRef;
 use crate::sqlite::engine_statement::{EngineRow, EngineStatement};
 use crate::sync::Arc;
 
@@ -122,7 +122,7 @@ impl<'c> Session<'c> {
         &self,
         statement: &EngineStatement,
         facts: StatementFacts,
-        values: impl IntoIterator<Item = &'v Value>,
+        values: impl IntoIterator<Item = ValueRef<'v>>,
         on_row: impl FnMut(&EngineRow<'_>),
     ) -> Result<(), SessionError> {
         self.starts(facts);

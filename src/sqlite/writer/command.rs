@@ -8,7 +8,7 @@ use crate::error::{ClosureError, WriteError};
 use crate::handle::{Params, Receipt, ResultRows};
 use crate::protocol::level::AckLevel;
 use crate::protocol::work::{Answer, Command, Work};
-use crate::row::{BulkCommand, RowCommand, TableShape, Value};
+use crate::row::{BulkCommand, RowCommand, RowValues, TableShape, Value};
 use crate::sqlite::reason::Reason;
 use crate::sqlite::session::Tx;
 use crate::sync::Arc;
@@ -61,7 +61,7 @@ pub(crate) enum BatchItem {
 /// A read-modify-write of one row.
 pub(crate) struct ModifyCall {
     pub(crate) table: Arc<TableShape>,
-    pub(crate) key: Vec<Value>,
+    pub(crate) key: RowValues,
     /// What the closure is given.
     pub(crate) columns: Arc<[usize]>,
     pub(crate) change: RowChange,
@@ -69,7 +69,7 @@ pub(crate) struct ModifyCall {
 
 /// Gets the values of a row, and gives the columns to set and what the caller wants to know.
 pub(crate) type RowChange =
-    Box<dyn FnMut(Vec<Value>) -> Result<(Vec<(usize, Value)>, Box<dyn Any + Send>), ClosureError> + Send>;
+    Box<dyn FnMut(Vec<Value>) -> Result<(RowValues, Box<dyn Any + Send>), ClosureError> + Send>;
 
 /// Work on many rows, and how much of it is done.
 pub(crate) struct BulkCall {
@@ -155,9 +155,7 @@ impl WriteCommand {
                 items.capacity() * size_of::<BatchItem>() + heap
             }
             WriteTask::Row(command) => command.heap_bytes(),
-            WriteTask::Modify(call) => {
-                call.key.iter().map(Value::bytes).sum::<usize>() + size_of_val(&*call.change)
-            }
+            WriteTask::Modify(call) => call.key.heap_bytes() + size_of_val(&*call.change),
             WriteTask::Bulk(call) => call.command.heap_bytes(),
             WriteTask::Closure(closure) => size_of_val(&**closure),
             WriteTask::Flush => 0,
@@ -170,13 +168,18 @@ impl WriteCommand {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// The size of the largest value that is sent along.
-    pub(crate) fn largest_value(&self) -> usize {
+    /// Whether a value is sent along that is larger than this, and how large it is.
+    pub(crate) fn value_beyond(&self, limit: usize) -> Option<usize> {
+        // No value is larger than the whole, so nearly always there is none to look for.
+        (self.bytes > limit).then(|| self.largest_value()).filter(|size| *size > limit)
+    }
+
+    fn largest_value(&self) -> usize {
         match &self.task {
             WriteTask::Statement(call) => call.params.largest_value(),
             WriteTask::Batch(items) => items.iter().map(BatchItem::largest_value).max().unwrap_or(0),
             WriteTask::Row(command) => command.largest_value(),
-            WriteTask::Modify(call) => call.key.iter().map(Value::bytes).max().unwrap_or(0),
+            WriteTask::Modify(call) => call.key.largest(),
             WriteTask::Bulk(call) => call.command.largest_value(),
             WriteTask::Closure(_) | WriteTask::Flush => 0,
         }

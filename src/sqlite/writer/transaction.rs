@@ -257,7 +257,7 @@ impl Transaction {
         let ModifyCall { table, key, columns, change } = call;
         let mut returned = None;
         let changed = isolation.on_desk(table, |desk| {
-            rows::modify(desk, isolation.session, key, columns, sequence, |values| {
+            rows::modify(desk, isolation.session, key.key(), columns, sequence, |values| {
                 let ended = guarded(|| change(values));
                 let (set, value) = self.closure_value(ended, board)?;
                 returned = Some(value);

@@ -1,7 +1,6 @@
 //! A row of the program's own type, taken apart into columns and their values.
 //!
-//! It is on the way of every insert: names of struct fields by reference, and each text or BLOB copied once, into the
-//! value that travels to the writer.
+//! It is on the way of every insert: names of struct fields and texts go by reference, and nothing is copied here.
 
 #[macro_use]
 mod refuse;
@@ -20,7 +19,9 @@ use self::name::NameEncoder;
 use self::refuse::Reason;
 use self::value::ValueEncoder;
 use crate::error::InvalidValue;
+#[cfg(test)]
 use crate::row::Value;
+use crate::row::ValueRef;
 
 /// Takes a row apart: a struct, a map with text as keys, or a newtype or `Some` around one. Each column goes to
 /// `take`, in the order of the fields: the field's place from 1, its name, which may come twice if the type says it
@@ -32,25 +33,23 @@ use crate::row::Value;
 /// Fails for the first field that cannot be stored as one value. Its position counts skipped fields, too.
 pub(crate) fn encode<T: Serialize + ?Sized>(
     row: &T,
-    take: impl FnMut(usize, Cow<'static, str>, Value),
+    take: impl FnMut(usize, &str, ValueRef<'_>),
 ) -> Result<(), InvalidValue> {
     row.serialize(RowEncoder { take }).map_err(|refused| refused.0)
 }
 
 /// All columns of a row.
 #[cfg(test)]
-pub(crate) fn encoded<T: Serialize + ?Sized>(
-    row: &T,
-) -> Result<Vec<(Cow<'static, str>, Value)>, InvalidValue> {
+pub(crate) fn encoded<T: Serialize + ?Sized>(row: &T) -> Result<Vec<(String, Value)>, InvalidValue> {
     let mut columns = Vec::new();
-    encode(row, |_, name, value| columns.push((name, value)))?;
+    encode(row, |_, name, value| columns.push((name.to_owned(), value.to_value())))?;
     Ok(columns)
 }
 
 /// Gets the columns of a row.
-trait Take: FnMut(usize, Cow<'static, str>, Value) {}
+trait Take: FnMut(usize, &str, ValueRef<'_>) {}
 
-impl<F: FnMut(usize, Cow<'static, str>, Value)> Take for F {}
+impl<F: FnMut(usize, &str, ValueRef<'_>)> Take for F {}
 
 struct RowEncoder<F> {
     take: F,
@@ -109,15 +108,11 @@ struct Columns<F> {
 }
 
 impl<F: Take> Columns<F> {
-    fn push<T: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &T) -> Result<(), Refused> {
+    fn push<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), Refused> {
         self.fields += 1;
-        match value.serialize(ValueEncoder) {
-            Ok(value) => {
-                (self.take)(self.fields, name, value);
-                Ok(())
-            }
-            Err(reason) => Err(Refused::field(self.fields, name, reason)),
-        }
+        let Self { take, fields, .. } = self;
+        let encoder = ValueEncoder(|value: ValueRef<'_>| take(*fields, name, value));
+        value.serialize(encoder).map_err(|reason| Refused::field(*fields, name, reason))
     }
 }
 
@@ -130,7 +125,7 @@ impl<F: Take> ser::SerializeStruct for Columns<F> {
         name: &'static str,
         value: &T,
     ) -> Result<(), Refused> {
-        self.push(Cow::Borrowed(name), value)
+        self.push(name, value)
     }
 
     fn skip_field(&mut self, _: &'static str) -> Result<(), Refused> {
@@ -155,7 +150,7 @@ impl<F: Take> ser::SerializeMap for Columns<F> {
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Refused> {
         let name =
             self.name.take().ok_or_else(|| Refused::row("a value of the map came without a key".into()))?;
-        self.push(Cow::Owned(name), value)
+        self.push(&name, value)
     }
 
     fn end(self) -> Result<(), Refused> {
@@ -172,8 +167,8 @@ impl Refused {
         Self(InvalidValue { position: 0, name: None, reason: reason.into_owned() })
     }
 
-    fn field(position: usize, name: Cow<'static, str>, reason: Reason) -> Self {
-        Self(InvalidValue { position, name: Some(name.into_owned()), reason: reason.0.into_owned() })
+    fn field(position: usize, name: &str, reason: Reason) -> Self {
+        Self(InvalidValue { position, name: Some(name.to_owned()), reason: reason.0.into_owned() })
     }
 }
 

@@ -7,7 +7,7 @@ use super::*;
 use crate::table::Row;
 
 fn encoded(row: &impl Serialize) -> Vec<(String, Value)> {
-    super::encoded(row).unwrap().into_iter().map(|(name, value)| (name.into_owned(), value)).collect()
+    super::encoded(row).unwrap()
 }
 
 /// The value that a field becomes.
@@ -110,7 +110,6 @@ fn each_field_becomes_one_value() {
         ("s", [3_u8, 4].into()),
     ];
     let columns = super::encoded(&row).unwrap();
-    assert!(columns.iter().all(|(name, _)| matches!(name, Cow::Borrowed(_))), "names are not copied");
     let columns: Vec<(&str, Value)> = columns.iter().map(|(name, value)| (&**name, value.clone())).collect();
     assert_eq!(columns, expected);
 }

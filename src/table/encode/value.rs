@@ -5,15 +5,16 @@ use std::fmt::Display;
 use serde::{Serialize, Serializer, ser};
 
 use super::refuse::{Reason, text_of};
-use crate::row::{Unstorable, Value};
+use crate::row::{Unstorable, ValueRef};
 
 /// More than this is not reserved on the word of a `Serialize` alone, in bytes.
 const GREATEST_RESERVE: usize = 64 * 1024;
 
-/// Turns what one field holds into a value.
-pub(super) struct ValueEncoder;
+/// Turns what one field holds into a value, and gives that to the function, which is called at most once. A text
+/// stays where it is.
+pub(super) struct ValueEncoder<F>(pub(super) F);
 
-impl ValueEncoder {
+impl<F> ValueEncoder<F> {
     fn refused(what: &str) -> Reason {
         Reason(
             format!(
@@ -23,9 +24,12 @@ impl ValueEncoder {
             .into(),
         )
     }
+}
 
-    fn real(real: f64) -> Result<Value, Reason> {
-        if real.is_nan() { Err(Unstorable::nan().into()) } else { Ok(Value::Real(real)) }
+impl<F: FnOnce(ValueRef<'_>)> ValueEncoder<F> {
+    fn take(self, value: ValueRef<'_>) -> Result<(), Reason> {
+        (self.0)(value);
+        Ok(())
     }
 }
 
@@ -37,26 +41,27 @@ impl From<Unstorable> for Reason {
 
 macro_rules! integers {
     ($($method:ident $type:ty;)+) => {$(
-        fn $method(self, value: $type) -> Result<Value, Reason> {
-            Ok(Value::Integer(value.into()))
+        fn $method(self, value: $type) -> Result<(), Reason> {
+            self.take(ValueRef::Integer(value.into()))
         }
     )+};
 }
 
 macro_rules! wide_integers {
     ($($method:ident $type:ty;)+) => {$(
-        fn $method(self, value: $type) -> Result<Value, Reason> {
-            i64::try_from(value).map(Value::Integer).map_err(|_| Unstorable::too_wide().into())
+        fn $method(self, value: $type) -> Result<(), Reason> {
+            let integer = i64::try_from(value).map_err(|_| Unstorable::too_wide())?;
+            self.take(ValueRef::Integer(integer))
         }
     )+};
 }
 
-impl Serializer for ValueEncoder {
-    type Ok = Value;
+impl<F: FnOnce(ValueRef<'_>)> Serializer for ValueEncoder<F> {
+    type Ok = ();
     type Error = Reason;
-    type SerializeSeq = Bytes;
-    type SerializeTuple = Bytes;
-    type SerializeTupleStruct = Bytes;
+    type SerializeSeq = Bytes<F>;
+    type SerializeTuple = Bytes<F>;
+    type SerializeTupleStruct = Bytes<F>;
 
     integers! {
         serialize_bool bool;
@@ -75,99 +80,102 @@ impl Serializer for ValueEncoder {
         serialize_u128 u128;
     }
 
-    fn serialize_f32(self, value: f32) -> Result<Value, Reason> {
-        Self::real(value.into())
+    fn serialize_f32(self, value: f32) -> Result<(), Reason> {
+        self.serialize_f64(value.into())
     }
 
-    fn serialize_f64(self, value: f64) -> Result<Value, Reason> {
-        Self::real(value)
+    fn serialize_f64(self, value: f64) -> Result<(), Reason> {
+        if value.is_nan() { Err(Unstorable::nan().into()) } else { self.take(ValueRef::Real(value)) }
     }
 
-    fn serialize_char(self, value: char) -> Result<Value, Reason> {
-        Ok(Value::Text(value.into()))
+    fn serialize_char(self, value: char) -> Result<(), Reason> {
+        self.serialize_str(value.encode_utf8(&mut [0; 4]))
     }
 
-    fn serialize_str(self, value: &str) -> Result<Value, Reason> {
-        Ok(Value::Text(value.to_owned()))
+    fn serialize_str(self, value: &str) -> Result<(), Reason> {
+        self.take(ValueRef::Text(value.as_bytes()))
     }
 
-    fn collect_str<T: Display + ?Sized>(self, value: &T) -> Result<Value, Reason> {
-        Ok(Value::Text(text_of(value)?))
+    fn collect_str<T: Display + ?Sized>(self, value: &T) -> Result<(), Reason> {
+        self.serialize_str(&text_of(value)?)
     }
 
-    fn serialize_bytes(self, value: &[u8]) -> Result<Value, Reason> {
-        Ok(Value::Blob(value.to_vec()))
+    fn serialize_bytes(self, value: &[u8]) -> Result<(), Reason> {
+        self.take(ValueRef::Blob(value))
     }
 
-    fn serialize_none(self) -> Result<Value, Reason> {
-        Ok(Value::Null)
+    fn serialize_none(self) -> Result<(), Reason> {
+        self.take(ValueRef::Null)
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<Value, Reason> {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Reason> {
         value.serialize(self)
     }
 
-    fn serialize_unit(self) -> Result<Value, Reason> {
-        Ok(Value::Null)
+    fn serialize_unit(self) -> Result<(), Reason> {
+        self.take(ValueRef::Null)
     }
 
-    fn serialize_unit_struct(self, _: &'static str) -> Result<Value, Reason> {
-        Ok(Value::Null)
+    fn serialize_unit_struct(self, _: &'static str) -> Result<(), Reason> {
+        self.take(ValueRef::Null)
     }
 
-    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<Value, Reason> {
-        Ok(Value::Text(variant.to_owned()))
+    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<(), Reason> {
+        self.serialize_str(variant)
     }
 
     fn serialize_newtype_struct<T: Serialize + ?Sized>(
         self,
         _: &'static str,
         value: &T,
-    ) -> Result<Value, Reason> {
+    ) -> Result<(), Reason> {
         value.serialize(self)
     }
 
-    fn serialize_seq(self, length: Option<usize>) -> Result<Bytes, Reason> {
-        Ok(Bytes::with_room(length.unwrap_or(0)))
+    fn serialize_seq(self, length: Option<usize>) -> Result<Bytes<F>, Reason> {
+        Ok(Bytes::with_room(length.unwrap_or(0), self))
     }
 
-    fn serialize_tuple(self, length: usize) -> Result<Bytes, Reason> {
-        Ok(Bytes::with_room(length))
+    fn serialize_tuple(self, length: usize) -> Result<Bytes<F>, Reason> {
+        Ok(Bytes::with_room(length, self))
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, length: usize) -> Result<Bytes, Reason> {
-        Ok(Bytes::with_room(length))
+    fn serialize_tuple_struct(self, _: &'static str, length: usize) -> Result<Bytes<F>, Reason> {
+        Ok(Bytes::with_room(length, self))
     }
 
     refuse! { newtype_variant tuple_variant map structure struct_variant }
 }
 
 /// Collects a sequence, which has to be one of bytes. serde does not tell a `Vec<u8>` from other lists.
-pub(super) struct Bytes(Vec<u8>);
+pub(super) struct Bytes<F> {
+    bytes: Vec<u8>,
+    encoder: ValueEncoder<F>,
+}
 
-impl Bytes {
-    fn with_room(length: usize) -> Self {
-        Self(Vec::with_capacity(length.min(GREATEST_RESERVE)))
+impl<F> Bytes<F> {
+    fn with_room(length: usize, encoder: ValueEncoder<F>) -> Self {
+        Self { bytes: Vec::with_capacity(length.min(GREATEST_RESERVE)), encoder }
     }
 
     fn push<T: Serialize + ?Sized>(&mut self, element: &T) -> Result<(), Reason> {
-        self.0.push(element.serialize(ByteEncoder)?);
+        self.bytes.push(element.serialize(ByteEncoder)?);
         Ok(())
     }
 }
 
 macro_rules! collect_bytes {
     ($($trait:ident $method:ident)+) => {$(
-        impl ser::$trait for Bytes {
-            type Ok = Value;
+        impl<F: FnOnce(ValueRef<'_>)> ser::$trait for Bytes<F> {
+            type Ok = ();
             type Error = Reason;
 
             fn $method<T: Serialize + ?Sized>(&mut self, element: &T) -> Result<(), Reason> {
                 self.push(element)
             }
 
-            fn end(self) -> Result<Value, Reason> {
-                Ok(Value::Blob(self.0))
+            fn end(self) -> Result<(), Reason> {
+                self.encoder.take(ValueRef::Blob(&self.bytes))
             }
         }
     )+};

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use super::super::super::{Chain, ChainKind, MemberRole, TableFacts};
 use crate::error::SqliteError;
-use crate::row::{Guard, Revision, RevisionKind, RowCommand, RowOp, TableShape, Value};
+use crate::row::{Guard, Revision, RevisionKind, RowCommand, RowOp, TableShape, Value, ValueRef, Values};
 
 /// What a caller would be told.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +35,7 @@ impl Sql {
         self
     }
 
-    fn bind(&mut self, value: &Value) -> &mut Self {
+    fn bind(&mut self, value: ValueRef<'_>) -> &mut Self {
         self.params.push(sql_value(value));
         self.add("?")
     }
@@ -45,13 +45,13 @@ impl Sql {
     }
 }
 
-fn sql_value(value: &Value) -> SqlValue {
-    match value {
+fn sql_value(value: ValueRef<'_>) -> SqlValue {
+    match value.to_value() {
         Value::Null => SqlValue::Null,
-        Value::Integer(value) => SqlValue::Integer(*value),
-        Value::Real(value) => SqlValue::Real(*value),
-        Value::Text(text) => SqlValue::Text(text.clone()),
-        Value::Blob(bytes) => SqlValue::Blob(bytes.clone()),
+        Value::Integer(value) => SqlValue::Integer(value),
+        Value::Real(value) => SqlValue::Real(value),
+        Value::Text(text) => SqlValue::Text(text),
+        Value::Blob(bytes) => SqlValue::Blob(bytes),
     }
 }
 
@@ -63,9 +63,13 @@ fn name(shape: &TableShape, column: usize) -> String {
     quoted(&shape.columns[column].name)
 }
 
+fn key_of(command: &RowCommand) -> Vec<ValueRef<'_>> {
+    command.values.key().values().collect()
+}
+
 /// A change to write: the values, and how far the revision moves.
 struct Change<'a> {
-    set: &'a [(usize, Value)],
+    set: Values<'a>,
     raise: u32,
     sequence: u64,
 }
@@ -73,16 +77,15 @@ struct Change<'a> {
 fn insert(command: &RowCommand, change: &Change<'_>) -> Sql {
     let shape = &command.table;
     let revision = shape.revision.map(|Revision { column, kind }| match kind {
-        RevisionKind::Counter => (column, Value::Integer(i64::from(change.raise))),
-        RevisionKind::Sequence => (column, Value::Integer(change.sequence as i64)),
+        RevisionKind::Counter => (column, ValueRef::Integer(i64::from(change.raise))),
+        RevisionKind::Sequence => (column, ValueRef::Integer(change.sequence as i64)),
     });
-    let key = shape.key.iter().copied().zip(command.key.iter().cloned());
-    let values: Vec<_> = key.chain(change.set.iter().cloned()).chain(revision).collect();
+    let values: Vec<_> = command.values.key().iter().chain(change.set.iter()).chain(revision).collect();
     let names: Vec<_> = values.iter().map(|(column, _)| name(shape, *column)).collect();
     let mut sql = Sql::default();
     sql.add(&format!("INSERT INTO main.{} ({}) VALUES (", quoted(&shape.name), names.join(", ")));
     for (at, (_, value)) in values.iter().enumerate() {
-        sql.add(if at == 0 { "" } else { ", " }).bind(value);
+        sql.add(if at == 0 { "" } else { ", " }).bind(*value);
     }
     sql.add(")");
     sql
@@ -93,7 +96,7 @@ fn update(command: &RowCommand, change: &Change<'_>) -> Sql {
     let mut sql = Sql::default();
     sql.add(&format!("UPDATE main.{} SET ", quoted(&shape.name)));
     for (at, (column, value)) in change.set.iter().enumerate() {
-        sql.add(if at == 0 { "" } else { ", " }).add(&format!("{} = ", name(shape, *column))).bind(value);
+        sql.add(if at == 0 { "" } else { ", " }).add(&format!("{} = ", name(shape, column))).bind(value);
     }
     if let Some(Revision { column, kind }) = shape.revision {
         let name = name(shape, column);
@@ -106,17 +109,17 @@ fn update(command: &RowCommand, change: &Change<'_>) -> Sql {
     sql
 }
 
-fn add_where(sql: &mut Sql, shape: &TableShape, key: &[Value], guard: &Guard) {
+fn add_where(sql: &mut Sql, shape: &TableShape, key: &[ValueRef<'_>], guard: &Guard) {
     for (at, (column, value)) in shape.key.iter().zip(key).enumerate() {
         sql.add(if at == 0 { " WHERE " } else { " AND " })
             .add(&format!("{} = ", name(shape, *column)))
-            .bind(value);
+            .bind(*value);
     }
     if let (Some(asked), Some(revision)) = (guard.revision, shape.revision) {
         sql.add(&format!(" AND {} = {asked}", name(shape, revision.column)));
     }
-    if let Some((column, value)) = &guard.column {
-        sql.add(&format!(" AND {} IS ", name(shape, *column))).bind(value);
+    if let Some((column, value)) = guard.column.as_deref() {
+        sql.add(&format!(" AND {} IS ", name(shape, *column))).bind(value.into());
     }
 }
 
@@ -130,7 +133,7 @@ fn add_counter_in_range(sql: &mut Sql, shape: &TableShape, changes: u32) {
 }
 
 /// The row's revision; `None` if there is no such row.
-fn revision_of(connection: &Connection, shape: &TableShape, key: &[Value]) -> Option<SqlValue> {
+fn revision_of(connection: &Connection, shape: &TableShape, key: &[ValueRef<'_>]) -> Option<SqlValue> {
     let column = shape.revision.map_or_else(|| "NULL".to_owned(), |of| name(shape, of.column));
     let mut sql = Sql::default();
     sql.add(&format!("SELECT {column} FROM main.{}", quoted(&shape.name)));
@@ -143,7 +146,7 @@ fn revision_of(connection: &Connection, shape: &TableShape, key: &[Value]) -> Op
 fn created(connection: &Connection, command: &RowCommand) -> Created {
     let shape = &command.table;
     let rowid = shape.rowid_name.map(|_| connection.last_insert_rowid());
-    let sent = |column: usize| shape.key.contains(&column) || command.set.iter().any(|(of, _)| *of == column);
+    let sent = |column: usize| shape.key.contains(&column) || command.values.set().value_of(column).is_some();
     let filled = |(at, column): (usize, &crate::row::ColumnShape)| {
         let is_filled =
             column.default.is_some() && !sent(at) && shape.revision.is_none_or(|of| of.column != at);
@@ -154,7 +157,7 @@ fn created(connection: &Connection, command: &RowCommand) -> Created {
                 (Some(name), Some(rowid)) => {
                     sql.add(&format!(" WHERE {name} = {rowid}"));
                 }
-                _ => add_where(&mut sql, shape, &command.key, &Guard::default()),
+                _ => add_where(&mut sql, shape, &key_of(command), &Guard::default()),
             }
             // A trigger may have taken it away again.
             let row = connection.query_row(&sql.text, params_from_iter(&sql.params), |row| row.get(0));
@@ -177,8 +180,9 @@ pub(super) fn carry_out_one(
 
 fn try_one(connection: &Connection, command: &RowCommand, sequence: u64) -> Result<Answer, SqliteError> {
     let shape = &command.table;
-    let change = Change { set: &command.set, raise: 1, sequence };
-    let revision = |key: &[Value]| revision_of(connection, shape, key).filter(|_| shape.revision.is_some());
+    let change = Change { set: command.values.set(), raise: 1, sequence };
+    let revision =
+        |key: &[ValueRef<'_>]| revision_of(connection, shape, key).filter(|_| shape.revision.is_some());
     let done = |rows, revision, created| Answer::Done { rows, revision, created };
     let made = || {
         let first = match shape.revision.map(|of| of.kind) {
@@ -189,7 +193,7 @@ fn try_one(connection: &Connection, command: &RowCommand, sequence: u64) -> Resu
         done(1, first, Some(created(connection, command)))
     };
     let conditional = |mut sql: Sql| -> Result<usize, SqliteError> {
-        add_where(&mut sql, shape, &command.key, &command.guard);
+        add_where(&mut sql, shape, &key_of(command), &command.guard);
         sql.run(connection)
     };
     let rows = match command.op {
@@ -222,15 +226,15 @@ fn try_one(connection: &Connection, command: &RowCommand, sequence: u64) -> Resu
         }
     };
     if rows > 0 {
-        let moved = |at: &usize| command.set.iter().find(|(column, _)| column == at);
-        let key = shape.key.iter().zip(&command.key);
-        let key: Vec<_> = key.map(|(at, old)| moved(at).map_or(old, |(_, new)| new).clone()).collect();
+        let set = command.values.set();
+        let key = command.values.key().iter().map(|(at, old)| set.value_of(at).unwrap_or(old));
+        let key: Vec<_> = key.collect();
         return Ok(done(rows, revision(&key), None));
     }
     if command.guard == Guard::default() {
         return Ok(done(0, None, None));
     }
-    Ok(Answer::Conflict { revision: revision_of(connection, shape, &command.key) })
+    Ok(Answer::Conflict { revision: revision_of(connection, shape, &key_of(command)) })
 }
 
 /// Carries out a chain. `None` if it did not come out as planned; then nothing of it is left.
@@ -243,10 +247,11 @@ pub(super) fn carry_out_chain(
     let (head, facts) = &run[chain.members[0].command];
     let shape = &head.table;
     let last = chain.last_change().unwrap();
-    let change = Change { set: &chain.set, raise: chain.changes, sequence: first_sequence + last as u64 };
-    let before = revision_of(connection, shape, &head.key);
+    let change =
+        Change { set: chain.set.set(), raise: chain.changes, sequence: first_sequence + last as u64 };
+    let before = revision_of(connection, shape, &key_of(head));
     let conditional = |mut sql: Sql| -> Result<usize, SqliteError> {
-        add_where(&mut sql, shape, &head.key, &head.guard);
+        add_where(&mut sql, shape, &key_of(head), &head.guard);
         add_counter_in_range(&mut sql, shape, chain.changes);
         sql.run(connection)
     };

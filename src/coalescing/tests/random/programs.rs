@@ -2,6 +2,7 @@
 
 use rusqlite::Connection;
 
+use super::super::row_values;
 use super::Handle;
 use crate::coalescing::TableFacts;
 use crate::row::{Guard, RevisionKind, RowCommand, RowOp, Value};
@@ -228,10 +229,11 @@ fn command(random: &mut Random, handles: &[Handle]) -> (RowCommand, TableFacts) 
             guard.revision = Some(*random.choose(&[1, 1, 2, 2, 3, 4, 7, 8, first, first + 1, first + 2]));
         }
         if random.once_in(6) {
-            guard.column = Some((*random.choose(&plain), value(random)));
+            guard.column = Some(Box::new((*random.choose(&plain), value(random))));
         }
     }
-    let command = RowCommand { table: handle.shape.clone(), op, key: sent_key, set, adjust: None, guard };
+    let values = row_values(shape, &sent_key, &set);
+    let command = RowCommand { table: handle.shape.clone(), op, values, adjust: None, guard };
     (command, handle.facts.clone())
 }
 
@@ -279,14 +281,16 @@ fn literal(value: Value) -> String {
 
 /// A command as one would write it down.
 pub(super) fn describe(command: &RowCommand) -> String {
-    let RowCommand { table, op, key, set, guard, .. } = command;
+    let RowCommand { table, op, values, guard, .. } = command;
+    let (key, set) = (values.key().to_vec(), values.set().to_vec());
+    let key: Vec<_> = key.into_iter().map(|(_, value)| value).collect();
     let name = |column: &usize| table.columns[*column].name.as_str();
     let set: Vec<_> = set.iter().map(|(column, value)| format!("{} = {value:?}", name(column))).collect();
     let mut text = format!("{op:?} {} {key:?} {{{}}}", table.name, set.join(", "));
     if let Some(revision) = guard.revision {
         text += &format!(" if revision {revision}");
     }
-    if let Some((column, value)) = &guard.column {
+    if let Some((column, value)) = guard.column.as_deref() {
         text += &format!(" if {} is {value:?}", name(column));
     }
     text

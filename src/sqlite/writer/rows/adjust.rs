@@ -1,9 +1,9 @@
 //! Updates that change columns by what they hold.
 
-use super::row::{Row, columns, guard_form, revision_value, values};
+use super::row::{Row, guard_form, revision_value};
 use super::text::Form;
 use super::{RowEffect, RowFailure};
-use crate::row::{Adjustments, Guard, Value};
+use crate::row::{Adjustments, Guard, RowValues, Value, ValueRef, Values};
 
 impl Row<'_, '_> {
     /// Sets and adjusts columns of the row with one statement. If the row is not there, `or_insert` makes it of the
@@ -13,8 +13,8 @@ impl Row<'_, '_> {
     /// revision too.
     pub(super) fn adjust(
         &mut self,
-        key: &[Value],
-        set: &[(usize, Value)],
+        key: Values<'_>,
+        set: Values<'_>,
         adjust: &Adjustments,
         guard: &Guard,
         or_insert: bool,
@@ -31,53 +31,57 @@ impl Row<'_, '_> {
         if is_there || !or_insert {
             return Ok(RowEffect::default());
         }
-        let added = adjust.added.iter().map(|(column, by)| (*column, Value::Integer(*by)));
-        let mut row: Vec<_> = set.iter().chain(&adjust.raised).cloned().chain(added).collect();
+        let raised = adjust.raised.iter().map(|(column, value)| (*column, value.into()));
+        let added = adjust.added.iter().map(|(column, by)| (*column, ValueRef::Integer(*by)));
+        let mut row: Vec<_> = set.iter().chain(raised).chain(added).collect();
         row.sort_unstable_by_key(|(column, _)| *column);
-        self.insert(false, key, &row, 1)
+        let row: RowValues = row.into_iter().collect();
+        self.insert(false, key, row.set(), 1)
     }
 
     /// Gives whether the row was changed: 1 or 0.
     fn change_by_adjusting(
         &mut self,
-        key: &[Value],
-        set: &[(usize, Value)],
+        key: Values<'_>,
+        set: Values<'_>,
         adjust: &Adjustments,
         guard: &Guard,
     ) -> Result<u64, RowFailure> {
         let Adjustments { raised, added } = adjust;
         let step = revision_value(self.desk.shape(), 1, self.sequence);
-        let form = Form::Adjust { guard: guard_form(guard), set: set.len(), raised: raised.len() };
-        let named = columns(set).chain(columns(raised)).chain(added.iter().map(|(column, _)| *column));
+        let form =
+            Form::Adjust { guard: guard_form(guard), set: set.columns().count(), raised: raised.len() };
+        let raised_columns = raised.iter().map(|(column, _)| *column);
+        let named = set.columns().chain(raised_columns).chain(added.iter().map(|(column, _)| *column));
         let update = self.desk.statement(self.session, form, named)?;
         let expected = guard.revision.map(Value::Integer);
-        let held = guard.column.as_ref().map(|(_, value)| value);
-        let by: Vec<Value> = added.iter().map(|(_, by)| Value::Integer(*by)).collect();
-        let room: Vec<Value> = added.iter().flat_map(|(_, by)| room_for(*by)).map(Value::Integer).collect();
+        let held = guard.column.as_deref().map(|(_, value)| value);
+        let by = added.iter().map(|(_, by)| ValueRef::Integer(*by));
+        let room = added.iter().flat_map(|(_, by)| room_for(*by)).map(ValueRef::Integer);
         let is_only_raised = set.is_empty() && added.is_empty();
         let compared = if is_only_raised { raised.as_slice() } else { &[] };
-        let values = values(set)
-            .chain(raised.iter().flat_map(|(_, value)| [value, value]))
-            .chain(&by)
-            .chain(&step)
-            .chain(key)
-            .chain(&expected)
-            .chain(held)
-            .chain(values(compared))
-            .chain(&room);
+        let values = set
+            .values()
+            .chain(raised.iter().flat_map(|(_, value)| [value.into(), value.into()]))
+            .chain(by)
+            .chain(step.as_ref().map(ValueRef::from))
+            .chain(key.values())
+            .chain(expected.iter().chain(held).map(ValueRef::from))
+            .chain(compared.iter().map(|(_, value)| value.into()))
+            .chain(room);
         self.session.run_for_rows(&update.statement, update.facts, values, |_| {})?;
         Ok(self.session.connection().changes())
     }
 
     /// Whether the row is there. An error if it is, and a column cannot be added to.
-    fn check_countable(&mut self, key: &[Value], adjust: &Adjustments) -> Result<bool, RowFailure> {
+    fn check_countable(&mut self, key: Values<'_>, adjust: &Adjustments) -> Result<bool, RowFailure> {
         if adjust.added.is_empty() {
-            return Ok(self.ask(Form::Revision, key)?.is_some());
+            return Ok(self.ask(Form::Revision, key.values())?.is_some());
         }
         let asked = adjust.added.iter().map(|(column, _)| *column);
         let query = self.desk.statement(self.session, Form::Columns, asked)?;
         let mut found: Option<Vec<Value>> = None;
-        self.session.run_for_rows(&query.statement, query.facts, key, |row| {
+        self.session.run_for_rows(&query.statement, query.facts, key.values(), |row| {
             found = Some((0..adjust.added.len()).map(|at| row.value(at)).collect());
         })?;
         let Some(found) = found else { return Ok(false) };
@@ -99,11 +103,11 @@ impl Row<'_, '_> {
     }
 
     /// Whether the row is there and as the guard expects.
-    fn holds(&mut self, key: &[Value], guard: &Guard) -> Result<bool, RowFailure> {
+    fn holds(&mut self, key: Values<'_>, guard: &Guard) -> Result<bool, RowFailure> {
         let query = self.desk.statement(self.session, Form::Holds(guard_form(guard)), std::iter::empty())?;
         let expected = guard.revision.map(Value::Integer);
-        let held = guard.column.as_ref().map(|(_, value)| value);
-        let values = key.iter().chain(&expected).chain(held);
+        let held = guard.column.as_deref().map(|(_, value)| value);
+        let values = key.values().chain(expected.iter().chain(held).map(ValueRef::from));
         let mut found = false;
         self.session.run_for_rows(&query.statement, query.facts, values, |_| found = true)?;
         Ok(found)

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use super::desk::TableDesk;
-use super::row::{self, columns, revision_value, values};
+use super::row::{self, revision_value};
 use super::text::{Form, Step};
 use super::{RowEffect, RowFailure};
-use crate::row::{BulkCommand, BulkWork, Value};
+use crate::row::{BulkCommand, BulkWork, Value, ValueRef, Values};
 use crate::sqlite::session::Session;
 
 /// A piece takes about a quarter as long as the last COMMITs did, within these bounds: whoever sends a small
@@ -81,10 +81,10 @@ pub(in crate::sqlite::writer) fn carry_out_piece(
             piece.list(progress, commands, |desk, command| row::carry_out(desk, session, command, sequence))
         }
         BulkWork::UpdateKeys { keys, set } => {
-            piece.list(progress, keys, |desk, key| row::update(desk, session, key, set, sequence))
+            piece.list(progress, keys, |desk, key| row::update(desk, session, key.key(), set.set(), sequence))
         }
         BulkWork::DeleteWhere { column, value } => piece.walk(progress, *column, value, None),
-        BulkWork::UpdateWhere { column, value, set } => piece.walk(progress, *column, value, Some(set)),
+        BulkWork::UpdateWhere { column, value, set } => piece.walk(progress, *column, value, Some(set.set())),
     }
 }
 
@@ -124,13 +124,13 @@ impl Piece<'_, '_> {
         progress: &mut BulkProgress,
         column: usize,
         value: &Value,
-        set: Option<&[(usize, Value)]>,
+        set: Option<Values<'_>>,
     ) -> Result<PieceEnd, RowFailure> {
         if set.is_none() {
             // Its steps would tell, but there may be none.
             self.session.note_delete();
         }
-        if !self.desk.shape().can_be_walked(columns(set.unwrap_or_default())) {
+        if !self.desk.shape().can_be_walked(set.unwrap_or(Values::NONE).columns()) {
             self.take(Step::All, column, set, &[value])?;
             progress.rows += self.session.connection().changes();
             return Ok(PieceEnd::Finished);
@@ -162,7 +162,7 @@ impl Piece<'_, '_> {
         walk: &mut Walk,
         column: usize,
         value: &Value,
-        set: Option<&[(usize, Value)]>,
+        set: Option<Values<'_>>,
     ) -> Result<bool, RowFailure> {
         let is_first = walk.at.is_none();
         let from = walk.at.take().unwrap_or_default();
@@ -183,19 +183,19 @@ impl Piece<'_, '_> {
         &mut self,
         step: Step,
         column: usize,
-        set: Option<&[(usize, Value)]>,
+        set: Option<Values<'_>>,
         range: &[&Value],
     ) -> Result<(), RowFailure> {
-        let range = range.iter().copied();
+        let range = range.iter().copied().map(ValueRef::from);
         let Some(set) = set else {
             let form = Form::DeleteStep(step);
             let delete = self.desk.statement(self.session, form, std::iter::once(column))?;
             return Ok(self.session.run_for_rows(&delete.statement, delete.facts, range, |_| {})?);
         };
         let revision = revision_value(self.desk.shape(), 1, self.sequence);
-        let columns = std::iter::once(column).chain(columns(set));
+        let columns = std::iter::once(column).chain(set.columns());
         let update = self.desk.statement(self.session, Form::UpdateStep(step), columns)?;
-        let values = values(set).chain(&revision).chain(range);
+        let values = set.values().chain(revision.as_ref().map(ValueRef::from)).chain(range);
         Ok(self.session.run_for_rows(&update.statement, update.facts, values, |_| {})?)
     }
 
@@ -209,7 +209,8 @@ impl Piece<'_, '_> {
         let parts = if shape.rowid_name.is_some() { 1 } else { shape.walk_columns().len() };
         let query = self.desk.statement(self.session, form, std::iter::once(column))?;
         let mut found = None;
-        self.session.run_for_rows(&query.statement, query.facts, values.iter().copied(), |row| {
+        let values = values.iter().copied().map(ValueRef::from);
+        self.session.run_for_rows(&query.statement, query.facts, values, |row| {
             found = Some((0..parts).map(|at| row.value(at)).collect());
         })?;
         Ok(found)

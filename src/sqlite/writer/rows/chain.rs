@@ -6,7 +6,7 @@ use super::text::{Form, GuardForm};
 use super::{RowEffect, RowFailure};
 use crate::coalescing::{Chain, ChainKind, ChainMember, MemberRole};
 use crate::error::Conflict;
-use crate::row::{RevisionKind, RowCommand, Value};
+use crate::row::{RevisionKind, RowCommand, Value, ValueRef};
 use crate::sqlite::session::Session;
 
 /// What each member of a chain is answered, in order.
@@ -28,9 +28,10 @@ pub(in crate::sqlite::writer) fn carry_out_chain(
     let sequence_of = |command: usize| first_sequence + command as u64;
     let Some(last_change) = chain.last_change() else { return Ok(None) };
     let mut row = Row { desk, session, sequence: sequence_of(last_change) };
+    let (key, set) = (head.values.key(), chain.set.set());
     let done = match chain.kind {
-        ChainKind::Insert => row.insert(false, &head.key, &chain.set, chain.changes),
-        ChainKind::Upsert => row.upsert(&head.key, &chain.set, counted(chain)),
+        ChainKind::Insert => row.insert(false, key, set, chain.changes),
+        ChainKind::Upsert => row.upsert(key, set, counted(chain)),
         ChainKind::Update => row.update_once(chain, head),
         ChainKind::Delete => row.delete_once(chain, head),
     };
@@ -83,12 +84,13 @@ fn counted(chain: &Chain) -> Changes {
 
 impl Row<'_, '_> {
     fn update_once(&mut self, chain: &Chain, head: &RowCommand) -> Result<RowEffect, RowFailure> {
-        let rows_changed = self.change(&head.key, &chain.set, &head.guard, counted(chain))?;
+        let (key, set) = (head.values.key(), chain.set.set());
+        let rows_changed = self.change(key, set, &head.guard, counted(chain))?;
         if rows_changed != 1 {
             return Ok(RowEffect::default());
         }
         let last_but_one = head.guard.revision.map(|before| before + i64::from(chain.changes) - 1);
-        let revision = self.revision_of(&head.key, &chain.set, last_but_one)?;
+        let revision = self.revision_of(key, set, last_but_one)?;
         Ok(RowEffect { rows_changed, revision, ..RowEffect::default() })
     }
 
@@ -98,14 +100,15 @@ impl Row<'_, '_> {
         let counts = kind == Some(RevisionKind::Counter);
         let guard = GuardForm {
             revision: head.guard.revision.is_some(),
-            column: head.guard.column.as_ref().map(|(column, _)| *column),
+            column: head.guard.column.as_ref().map(|column| column.0),
             countable: counts,
         };
         let form = Form::Delete { guard, returns_revision: counts };
         let expected = head.guard.revision.map(Value::Integer);
-        let held = head.guard.column.as_ref().map(|(_, value)| value);
+        let held = head.guard.column.as_deref().map(|(_, value)| value);
         let bound = counts.then(|| Value::Integer(i64::MAX - i64::from(chain.changes)));
-        let values = head.key.iter().chain(&expected).chain(held).chain(&bound);
+        let guards = expected.iter().chain(held).chain(&bound).map(ValueRef::from);
+        let values = head.values.key().values().chain(guards);
         let delete = self.desk.statement(self.session, form, std::iter::empty())?;
         let mut found = None;
         self.session

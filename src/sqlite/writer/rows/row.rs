@@ -4,7 +4,7 @@ use super::desk::TableDesk;
 use super::text::{Form, GuardForm};
 use super::{RowEffect, RowFailure};
 use crate::error::Conflict;
-use crate::row::{Guard, RevisionKind, RowCommand, RowOp, TableShape, Value};
+use crate::row::{Guard, RevisionKind, RowCommand, RowOp, TableShape, Value, ValueRef, Values};
 use crate::sqlite::session::Session;
 use crate::sync::Arc;
 
@@ -17,7 +17,8 @@ pub(in crate::sqlite::writer) fn carry_out(
     sequence: u64,
 ) -> Result<RowEffect, RowFailure> {
     let mut row = Row { desk, session, sequence };
-    let RowCommand { op, key, set, adjust, guard, .. } = command;
+    let RowCommand { op, values, adjust, guard, .. } = command;
+    let (key, set) = (values.key(), values.set());
     if let Some(adjust) = adjust {
         return row.adjust(key, set, adjust, guard, *op == RowOp::Upsert);
     }
@@ -34,8 +35,8 @@ pub(in crate::sqlite::writer) fn carry_out(
 pub(super) fn update(
     desk: &mut TableDesk,
     session: &Session<'_>,
-    key: &[Value],
-    set: &[(usize, Value)],
+    key: Values<'_>,
+    set: Values<'_>,
     sequence: u64,
 ) -> Result<RowEffect, RowFailure> {
     Row { desk, session, sequence }.update(key, set, &Guard::default())
@@ -66,16 +67,16 @@ impl Row<'_, '_> {
     pub(super) fn insert(
         &mut self,
         or_ignore: bool,
-        key: &[Value],
-        set: &[(usize, Value)],
+        key: Values<'_>,
+        set: Values<'_>,
         changes: u32,
     ) -> Result<RowEffect, RowFailure> {
         let shape = Arc::clone(self.desk.shape());
         let revision = revision_value(&shape, changes, self.sequence);
         let form = Form::Insert { with_key: !key.is_empty(), or_ignore };
-        let insert = self.desk.statement(self.session, form, columns(set))?;
+        let insert = self.desk.statement(self.session, form, set.columns())?;
         let mut filled = Vec::new();
-        let values = key.iter().chain(values(set)).chain(&revision);
+        let values = key.values().chain(set.values()).chain(revision.as_ref().map(ValueRef::from));
         self.session.run_for_rows(&insert.statement, insert.facts, values, |row| {
             for (at, column) in insert.filled.iter().enumerate() {
                 filled.push((name(&shape, *column), row.value(at)));
@@ -87,7 +88,7 @@ impl Row<'_, '_> {
         }
         let rowid = shape.rowid_name.map(|_| connection.last_insert_rowid());
         let is_given =
-            |column| shape.key.contains(&column) && !key.is_empty() || columns(set).any(|one| one == column);
+            |column| shape.key.contains(&column) && !key.is_empty() || set.columns().any(|one| one == column);
         if let Some(column) = shape.rowid_column.filter(|column| !is_given(*column)) {
             let made = rowid.map_or(Value::Null, Value::Integer);
             filled.push((name(&shape, column), made));
@@ -95,9 +96,11 @@ impl Row<'_, '_> {
         let revision = match (shape.revision, rowid) {
             // A trigger may have changed it since.
             (Some(_), Some(rowid)) if !self.desk.is_quiet() => {
-                self.ask(Form::RevisionAtRowid, &[Value::Integer(rowid)])?.and_then(integer)
+                self.ask(Form::RevisionAtRowid, [ValueRef::Integer(rowid)])?.and_then(integer)
             }
-            (Some(_), None) if !self.desk.is_quiet() => self.ask(Form::Revision, key)?.and_then(integer),
+            (Some(_), None) if !self.desk.is_quiet() => {
+                self.ask(Form::Revision, key.values())?.and_then(integer)
+            }
             _ => revision.and_then(integer),
         };
         Ok(RowEffect { rows_changed: 1, revision, created: true, rowid, filled })
@@ -106,8 +109,8 @@ impl Row<'_, '_> {
     /// Updates the row, or inserts it if it is not there.
     pub(super) fn upsert(
         &mut self,
-        key: &[Value],
-        set: &[(usize, Value)],
+        key: Values<'_>,
+        set: Values<'_>,
         changes: Changes,
     ) -> Result<RowEffect, RowFailure> {
         // Without a key there is no row to find.
@@ -119,19 +122,14 @@ impl Row<'_, '_> {
             }
             // A trigger may have skipped a row that is there.
             let may_be_there = nothing_to_set || !self.desk.is_quiet();
-            if may_be_there && self.ask(Form::Revision, key)?.is_some() {
+            if may_be_there && self.ask(Form::Revision, key.values())?.is_some() {
                 return Ok(RowEffect::default());
             }
         }
         self.insert(false, key, set, changes.count)
     }
 
-    fn update(
-        &mut self,
-        key: &[Value],
-        set: &[(usize, Value)],
-        guard: &Guard,
-    ) -> Result<RowEffect, RowFailure> {
+    fn update(&mut self, key: Values<'_>, set: Values<'_>, guard: &Guard) -> Result<RowEffect, RowFailure> {
         let rows_changed = self.change(key, set, guard, Changes::ONE)?;
         if rows_changed == 0 {
             return self.nothing_changed(key, guard);
@@ -140,12 +138,12 @@ impl Row<'_, '_> {
         Ok(RowEffect { rows_changed, revision, ..RowEffect::default() })
     }
 
-    fn delete(&mut self, key: &[Value], guard: &Guard) -> Result<RowEffect, RowFailure> {
+    fn delete(&mut self, key: Values<'_>, guard: &Guard) -> Result<RowEffect, RowFailure> {
         let form = Form::Delete { guard: guard_form(guard), returns_revision: false };
         let delete = self.desk.statement(self.session, form, std::iter::empty())?;
         let expected = guard.revision.map(Value::Integer);
-        let held = guard.column.as_ref().map(|(_, value)| value);
-        let values = key.iter().chain(&expected).chain(held);
+        let held = guard.column.as_deref().map(|(_, value)| value);
+        let values = key.values().chain(expected.iter().chain(held).map(ValueRef::from));
         self.session.run_for_rows(&delete.statement, delete.facts, values, |_| {})?;
         match self.session.connection().changes() {
             0 => self.nothing_changed(key, guard),
@@ -156,8 +154,8 @@ impl Row<'_, '_> {
     /// Updates the row and gives whether it was there, as the guard expects: 1 or 0.
     pub(super) fn change(
         &mut self,
-        key: &[Value],
-        set: &[(usize, Value)],
+        key: Values<'_>,
+        set: Values<'_>,
         guard: &Guard,
         changes: Changes,
     ) -> Result<u64, RowFailure> {
@@ -167,10 +165,12 @@ impl Row<'_, '_> {
         let countable = changes.must_count && kind == Some(RevisionKind::Counter);
         let bound = countable.then(|| Value::Integer(i64::MAX - i64::from(changes.count)));
         let form = Form::Update(GuardForm { countable, ..guard_form(guard) });
-        let update = self.desk.statement(self.session, form, columns(set))?;
+        let update = self.desk.statement(self.session, form, set.columns())?;
         let expected = guard.revision.map(Value::Integer);
-        let held = guard.column.as_ref().map(|(_, value)| value);
-        let values = values(set).chain(&step).chain(key).chain(&expected).chain(held).chain(&bound);
+        let held = guard.column.as_deref().map(|(_, value)| value);
+        let step = step.as_ref().map(ValueRef::from);
+        let guards = expected.iter().chain(held).chain(&bound).map(ValueRef::from);
+        let values = set.values().chain(step).chain(key.values()).chain(guards);
         self.session.run_for_rows(&update.statement, update.facts, values, |_| {})?;
         Ok(self.session.connection().changes())
     }
@@ -178,8 +178,8 @@ impl Row<'_, '_> {
     /// The revision of a row that was just changed.
     pub(super) fn revision_of(
         &mut self,
-        key: &[Value],
-        set: &[(usize, Value)],
+        key: Values<'_>,
+        set: Values<'_>,
         before: Option<i64>,
     ) -> Result<Option<i64>, RowFailure> {
         let shape = Arc::clone(self.desk.shape());
@@ -192,23 +192,20 @@ impl Row<'_, '_> {
             }
         }
         // The update may have changed the key itself.
-        let changed =
-            |column: &usize| set.iter().find(|(changed, _)| changed == column).map(|(_, value)| value);
-        if shape.key.iter().any(|column| changed(column).is_some()) {
-            let old_and_new = shape.key.iter().zip(key);
-            let key: Vec<Value> =
-                old_and_new.map(|(column, old)| changed(column).unwrap_or(old).clone()).collect();
-            return Ok(self.ask(Form::Revision, &key)?.and_then(integer));
-        }
+        let key = key.iter().map(|(column, old)| set.value_of(column).unwrap_or(old));
         Ok(self.ask(Form::Revision, key)?.and_then(integer))
     }
 
     /// No row was changed: because none is there, or because of the guard.
-    pub(super) fn nothing_changed(&mut self, key: &[Value], guard: &Guard) -> Result<RowEffect, RowFailure> {
+    pub(super) fn nothing_changed(
+        &mut self,
+        key: Values<'_>,
+        guard: &Guard,
+    ) -> Result<RowEffect, RowFailure> {
         if *guard == Guard::default() {
             return Ok(RowEffect::default());
         }
-        let found = self.ask(Form::Revision, key)?;
+        let found = self.ask(Form::Revision, key.values())?;
         let has_revision = self.desk.shape().revision.is_some();
         let exists = found.is_some();
         let revision = found.filter(|_| has_revision).and_then(integer);
@@ -216,7 +213,11 @@ impl Row<'_, '_> {
     }
 
     /// The first value of the row that a form finds.
-    pub(super) fn ask(&mut self, form: Form, values: &[Value]) -> Result<Option<Value>, RowFailure> {
+    pub(super) fn ask<'v>(
+        &mut self,
+        form: Form,
+        values: impl IntoIterator<Item = ValueRef<'v>>,
+    ) -> Result<Option<Value>, RowFailure> {
         let query = self.desk.statement(self.session, form, std::iter::empty())?;
         let mut found = None;
         self.session.run_for_rows(&query.statement, query.facts, values, |row| found = Some(row.value(0)))?;
@@ -224,16 +225,8 @@ impl Row<'_, '_> {
     }
 }
 
-pub(super) fn columns(set: &[(usize, Value)]) -> impl Iterator<Item = usize> + Clone + '_ {
-    set.iter().map(|(column, _)| *column)
-}
-
-pub(super) fn values(set: &[(usize, Value)]) -> impl Iterator<Item = &Value> {
-    set.iter().map(|(_, value)| value)
-}
-
 pub(super) fn guard_form(guard: &Guard) -> GuardForm {
-    let column = guard.column.as_ref().map(|(column, _)| *column);
+    let column = guard.column.as_ref().map(|column| column.0);
     GuardForm { revision: guard.revision.is_some(), column, countable: false }
 }
 
