@@ -49,6 +49,7 @@
 //! | send now and be answered later | [`Write::submit`], [`Write::try_submit`], [`Pending`] |
 //! | give up in time | [`Write::deadline`], [`Read::deadline`], [`Store::close_within`] |
 //! | know what an error left on disk | [`WriteError::outcome`], [`Outcome`] |
+//! | have rows go away by themselves | [`StoreBuilder::retention`], [`Retention`] |
 //! | know how it is going | [`Store::stats`], [`Store::settings`] |
 //!
 //! # What an acknowledgement says
@@ -92,6 +93,7 @@ mod handle;
 mod keeper;
 mod migration;
 mod protocol;
+mod retention;
 mod row;
 mod settings;
 mod sqlite;
@@ -100,7 +102,7 @@ mod table;
 
 pub use error::{
     CloseError, ClosureError, Conflict, HookFailure, MigrationFailure, OpenError, Outcome, ReadError,
-    SqliteError, StoreFailure, TableError, WriteError,
+    RetentionFailure, SqliteError, StoreFailure, TableError, WriteError,
 };
 pub use handle::{
     Applied, Batch, Close, CloseFuture, ColumnIndex, IntoParams, InvalidValue, Open, OpenFuture, Params,
@@ -110,6 +112,7 @@ pub use handle::{
 pub use keeper::ChoreStats;
 pub use migration::Migration;
 pub use protocol::level::AckLevel;
+pub use retention::{Retention, RetentionOf, TimeUnit};
 pub use row::{BulkReceipt, IntoKey, IntoValue, RevisionKind, RowReceipt, Unstorable, Value};
 pub use settings::Settings;
 pub use sqlite::memory_statistics::{SqliteInUse, disable_sqlite_memory_statistics};

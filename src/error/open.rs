@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::SqliteError;
+use super::{RetentionFailure, SqliteError};
 
 /// Why a store could not be opened. Every variant names the path.
 ///
@@ -170,6 +170,15 @@ pub enum OpenError {
         /// What went wrong in it.
         failure: MigrationFailure,
     },
+    /// A retention policy cannot be carried out. The migrations stay applied.
+    Retention {
+        /// The database file.
+        path: PathBuf,
+        /// The table of the policy.
+        table: String,
+        /// What is in its way.
+        failure: RetentionFailure,
+    },
     /// The opening would have to be waited for where that is not possible: with `wait()` on a thread that
     /// drives tasks of an async runtime, or inside a closure of a store. Use `.await`, outside of closures.
     /// Nothing was opened; what had been started before is closed again at once.
@@ -269,6 +278,7 @@ impl OpenError {
             | Self::Setting { path, .. }
             | Self::Hook { path, .. }
             | Self::Migration { path, .. }
+            | Self::Retention { path, .. }
             | Self::WouldBlock { path }
             | Self::Forked { path }
             | Self::Panicked { path, .. }
@@ -411,6 +421,13 @@ impl fmt::Display for OpenError {
             Self::Hook { path, failure } => {
                 write!(f, "the connection hook failed on {}: {failure}", path.display())
             }
+            Self::Retention { path, table, failure } => {
+                write!(
+                    f,
+                    "a retention policy of the table {table} in {} cannot be kept: {failure}",
+                    path.display()
+                )
+            }
             Self::WouldBlock { path } => write!(
                 f,
                 "wait() would block here while {} is opened: use .await on a runtime's thread, and open no \
@@ -451,6 +468,7 @@ impl Error for OpenError {
             Self::NotADatabase { source, .. }
             | Self::Corrupt { source, .. }
             | Self::Sqlite { source, .. }
+            | Self::Retention { failure: RetentionFailure::Sqlite(source), .. }
             | Self::Hook { failure: HookFailure::Failed(source), .. }
             | Self::Migration { failure: MigrationFailure::Sql(source), .. } => Some(source),
             Self::Migration { failure: MigrationFailure::Failed(source), .. } => Some(&**source),

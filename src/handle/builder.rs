@@ -1,12 +1,13 @@
 //! How a store is to be opened, with the reason beside each default.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::open::{Open, Options, Place};
 use crate::migration::Migration;
 use crate::protocol::level::AckLevel;
 use crate::protocol::limits::{GroupLimits, QueueLimits};
+use crate::retention::{Retention, WallClock};
 use crate::sqlite::plan::OpenPlan;
 use crate::sqlite::reader::ReadLimits;
 use crate::sqlite::writer::{WalLimits, WriteLimits, WriterLimits};
@@ -75,6 +76,7 @@ impl StoreBuilder {
             application_id: None,
             hook: None,
             migrations: Vec::new(),
+            retention: Vec::new(),
         };
         let writer = WriterLimits {
             group: GroupLimits { commands: 256, bytes: MIB, time: Duration::from_millis(100) },
@@ -93,6 +95,7 @@ impl StoreBuilder {
             read_queue: QueueLimits { commands: 64 * KIB, bytes: 64 * MIB },
             level: AckLevel::Durable,
             largest_value: 16 * MIB,
+            clock: WallClock::system(),
         };
         Self { place, options }
     }
@@ -244,6 +247,24 @@ impl StoreBuilder {
     /// Default: none, and the version is not looked at. See [`Migration`].
     pub fn migrations(mut self, migrations: &[Migration]) -> Self {
         self.options.plan.migrations = migrations.to_vec();
+        self
+    }
+
+    /// Adds a policy of which rows go away by themselves. Default: none. See [`Retention`].
+    ///
+    /// It holds from the first moment on: what was due while the store was closed goes first. Opening fails with
+    /// [`OpenError::Retention`](crate::OpenError::Retention) if the table, a column or the index is missing after the
+    /// migrations.
+    pub fn retention(mut self, policy: Retention) -> Self {
+        self.options.plan.retention.push(policy);
+        self
+    }
+
+    /// The clock that says what has expired. Default: [`SystemTime::now`]. For tests, and for programs that know the
+    /// time better. Nothing but expiry and age goes by it. It is asked on threads of the store and on those that
+    /// read, and should not block.
+    pub fn wall_clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        self.options.clock = WallClock::new(now);
         self
     }
 

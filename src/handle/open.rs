@@ -13,6 +13,7 @@ use super::threads;
 use crate::error::OpenError;
 use crate::protocol::level::AckLevel;
 use crate::protocol::limits::QueueLimits;
+use crate::retention::WallClock;
 use crate::sqlite::plan::OpenPlan;
 use crate::sqlite::reader::ReadLimits;
 use crate::sqlite::writer::WriterLimits;
@@ -36,6 +37,7 @@ pub(crate) struct Options {
     pub(crate) read_queue: QueueLimits,
     pub(crate) level: AckLevel,
     pub(crate) largest_value: usize,
+    pub(crate) clock: WallClock,
 }
 
 /// A store about to be opened: await it, or [`wait`](Self::wait) for it.

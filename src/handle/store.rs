@@ -313,6 +313,17 @@ impl Store {
         Stats::of(&self.core.engine)
     }
 
+    /// Has all retention policies look for rows to remove now, instead of at their next time, which is seconds away.
+    ///
+    /// It does not wait for them: [`Stats::chores`](crate::Stats::chores) tells what they do. Nobody has to call it; it
+    /// is for the moment after something unusual, such as a step of the clock.
+    pub fn sweep(&self) {
+        let engine = self.engine();
+        if !engine.is_forked() {
+            engine.keeper.wake_all();
+        }
+    }
+
     /// What was settled when the store was opened, as SQLite reported it.
     pub fn settings(&self) -> &Settings {
         &self.core.settings

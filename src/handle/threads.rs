@@ -13,6 +13,7 @@ use super::store::Store;
 use crate::error::{CloseError, OpenError};
 use crate::keeper::{Chore, KeepError, Keeper};
 use crate::protocol::foreign_code::guarded;
+use crate::retention::{self, SweepPlan};
 use crate::sqlite::reader::Reader;
 use crate::sqlite::writer::Writer;
 use crate::sync::{Arc, thread};
@@ -76,9 +77,9 @@ impl Running {
             }
         };
         let engine = Arc::new(Engine::new(options.write_queue, options.read_queue, options.readers));
-        let (writer, settings) = Writer::open(&options.plan, options.writer, engine.clone())?;
+        let (writer, settings, sweeps) = Writer::open(&options.plan, options.writer, engine.clone())?;
         let mut running = Self { engine: engine.clone(), writer, threads: Vec::new(), folder };
-        match running.start_others(options.clone(), &settings.path) {
+        match running.start_others(options.clone(), &settings.path, sweeps) {
             Ok(()) => Ok((running, Store::new(engine, settings, options.level, options.largest_value))),
             Err(error) => {
                 engine.close();
@@ -88,7 +89,12 @@ impl Running {
         }
     }
 
-    fn start_others(&mut self, options: Options, path: &Path) -> Result<(), OpenError> {
+    fn start_others(
+        &mut self,
+        options: Options,
+        path: &Path,
+        sweeps: Vec<SweepPlan>,
+    ) -> Result<(), OpenError> {
         let plan = Arc::new(options.plan);
         for seat in self.engine.roster.seats().to_vec() {
             let reader = Reader::open(plan.clone(), path.to_owned(), options.read, seat)?;
@@ -99,6 +105,13 @@ impl Running {
         let engine = self.engine.clone();
         let ring = move || engine.alarm.run(|now| engine.ring(now));
         self.threads.push(spawn("walwright-alarm", ring).map_err(no_thread(path))?);
+        // At last: nothing may fail behind them, since a slice that is sent waits for a writer that serves.
+        for plan in sweeps {
+            match keep(&self.engine, retention::chore(plan, options.clock.clone())) {
+                Err(KeepError::NoThread(source)) => return Err(no_thread(path)(source)),
+                Ok(()) | Err(KeepError::Closed | KeepError::Forked) => {}
+            }
+        }
         Ok(())
     }
 

@@ -26,6 +26,11 @@ pub(crate) trait Chore: Send {
     /// After an error nothing of it is on disk, unless the store has stopped for good. The keeper itself logs and
     /// counts errors, and lets the chore rest for a growing time.
     fn done(&mut self, result: Result<WriteOutput, WriteError>);
+
+    /// How long ago the first of what is left should have been done, if that can be told.
+    fn behind(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// What a chore wants to do.
@@ -38,6 +43,7 @@ pub(crate) enum ChoreStep {
     /// Nothing until it is woken.
     Sleep,
     /// Nothing ever again. The keeper forgets it.
+    #[allow(dead_code)] // Policies are never over.
     Over,
 }
 

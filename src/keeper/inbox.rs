@@ -27,6 +27,7 @@ pub(super) struct News {
     pub(super) chores: Vec<Box<dyn Chore>>,
     /// Names, each once.
     pub(super) woken: Vec<String>,
+    pub(super) all_woken: bool,
 }
 
 /// Why the keeper did not take a chore.
@@ -68,13 +69,20 @@ impl KeeperInbox {
     }
 
     /// Has the chore of this name asked again what to do. Without effect if there is none.
-    #[allow(dead_code)]
     pub(crate) fn wake(&self, name: &str) {
         let mut state = self.state.lock();
         if state.thread.is_none() || state.news.woken.iter().any(|woken| woken == name) {
             return;
         }
         state.news.woken.push(name.to_owned());
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// The same for all chores.
+    pub(crate) fn wake_all(&self) {
+        let mut state = self.state.lock();
+        state.news.all_woken = state.thread.is_some();
         drop(state);
         self.changed.notify_one();
     }
@@ -123,7 +131,7 @@ impl KeeperInbox {
 
 impl News {
     fn is_empty(&self) -> bool {
-        self.chores.is_empty() && self.woken.is_empty()
+        self.chores.is_empty() && self.woken.is_empty() && !self.all_woken
     }
 }
 

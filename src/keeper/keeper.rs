@@ -9,7 +9,6 @@ use crate::contained::Contained;
 use crate::error::WriteError;
 use crate::handle::{Engine, block_on, settle};
 use crate::protocol::foreign_code::guarded;
-use crate::protocol::level::AckLevel;
 use crate::protocol::queue::Entrance;
 use crate::sqlite::writer::{WriteCommand, WriteOutput, WriteTask};
 use crate::sync::{Arc, now};
@@ -34,6 +33,8 @@ struct Kept {
     chore: Contained<Box<dyn Chore>>,
     name: String,
     due: Due,
+    /// Somebody called for it since its last slice was sent.
+    woken: bool,
     last_turn: u64,
     failures: u32,
     working_since: Option<Instant>,
@@ -91,6 +92,7 @@ impl Keeper {
                 chore: Contained::new(chore),
                 name,
                 due: Due::Now,
+                woken: false,
                 last_turn: 0,
                 failures: 0,
                 working_since: None,
@@ -99,8 +101,9 @@ impl Keeper {
         }
         for kept in &mut self.kept {
             // Who rests after a failure is not to be woken, or every command could make it fail again.
-            if kept.failures == 0 && news.woken.contains(&kept.name) {
+            if kept.failures == 0 && (news.all_woken || news.woken.contains(&kept.name)) {
                 kept.due = Due::Now;
+                kept.woken = true;
             }
         }
     }
@@ -157,7 +160,11 @@ impl Keeper {
         kept.due = due;
         kept.working_since = None;
         kept.reported_behind = None;
-        self.engine.keeper.reports.working(&kept.name, None);
+        // Told to look anew since it was last asked: then it is asked once more.
+        if std::mem::take(&mut kept.woken) {
+            kept.due = Due::Now;
+        }
+        self.engine.keeper.reports.working(&kept.name, None, None);
         Turn::Taken
     }
 
@@ -165,8 +172,8 @@ impl Keeper {
     fn take_slice(&mut self, at: usize, task: WriteTask) -> Turn {
         let sent = now();
         let kept = &mut self.kept[at];
-        let since = *kept.working_since.get_or_insert(sent);
-        self.engine.keeper.reports.working(&kept.name, Some(since));
+        kept.working_since.get_or_insert(sent);
+        kept.woken = false;
         let result = self.send(task);
         if matches!(&result, Err(error) if is_final(error)) {
             return Turn::StoreEnds;
@@ -174,14 +181,21 @@ impl Keeper {
         self.rest(sent);
         self.note(at, &result);
         let kept = &mut self.kept[at];
-        match guarded(|| kept.chore.get_mut().done(result)) {
-            Ok(()) => Turn::Taken,
+        let chore = kept.chore.get_mut();
+        match guarded(|| {
+            chore.done(result);
+            chore.behind()
+        }) {
+            Ok(behind) => {
+                self.engine.keeper.reports.working(&kept.name, kept.working_since, behind);
+                Turn::Taken
+            }
             Err(panic) => self.give_up(at, panic),
         }
     }
 
     fn send(&self, task: WriteTask) -> Result<WriteOutput, WriteError> {
-        let command = WriteCommand::new(task, AckLevel::Durable);
+        let command = WriteCommand::of_keeper(task);
         let entered = self.engine.writes.enter(command, None, Entrance::Wait).map_err(WriteError::from)?;
         let answer = block_on(std::future::poll_fn(|context| entered.ticket.poll_answer(context)));
         settle(answer, Ok)
@@ -231,7 +245,7 @@ impl Keeper {
             "work in the background panicked and is given up; please report this"
         );
         self.engine.keeper.reports.failure(name, format!("it panicked and was given up: {panic}"));
-        self.engine.keeper.reports.working(name, None);
+        self.engine.keeper.reports.working(name, None, None);
         self.engine.board.panics.add(1);
         Turn::Over
     }

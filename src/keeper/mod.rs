@@ -7,7 +7,6 @@
 //! own that sleeps most of the time: by the chores (`chore`), by who called for them (`inbox`), and by what the
 //! others can bear (`policy`).
 
-#[allow(dead_code)] // Chores are to come.
 mod chore;
 mod inbox;
 // The folder's main file, named like the thing itself.

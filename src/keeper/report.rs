@@ -20,6 +20,9 @@ pub struct ChoreStats {
     pub last_error: Option<String>,
     /// For how long it has had more to do without a pause. If that keeps growing, it does not keep up.
     pub working_for: Option<Duration>,
+    /// How long ago the first of what is left should have been done, as of its last command and if that can be told:
+    /// how far a sweep of expired rows is behind.
+    pub behind: Option<Duration>,
 }
 
 /// One line for each chore that is not over.
@@ -41,6 +44,7 @@ impl ChoreReports {
             failures: 0,
             last_error: None,
             working_for: None,
+            behind: None,
         };
         let mut reports = self.0.lock();
         reports.retain(|report| report.stats.name != name);
@@ -69,9 +73,12 @@ impl ChoreReports {
         });
     }
 
-    /// Since when the chore has been at work without a pause.
-    pub(super) fn working(&self, name: &str, since: Option<Instant>) {
-        self.change(name, |report| report.working_since = since);
+    /// Since when the chore has been at work without a pause, and how far it is behind.
+    pub(super) fn working(&self, name: &str, since: Option<Instant>, behind: Option<Duration>) {
+        self.change(name, |report| {
+            report.working_since = since;
+            report.stats.behind = behind;
+        });
     }
 
     fn change(&self, name: &str, change: impl FnOnce(&mut ChoreReport)) {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::migration::Migration;
+use crate::retention::Retention;
 use crate::sync::Arc;
 
 /// The user's own preparation of every connection: functions, collations, settings.
@@ -29,4 +30,5 @@ pub(crate) struct OpenPlan {
     pub application_id: Option<i32>,
     pub hook: Option<ConnectionHook>,
     pub migrations: Vec<Migration>,
+    pub retention: Vec<Retention>,
 }

@@ -2,9 +2,9 @@
 //! process panics (simonw/llm#1641; also eventflux-io/eventflux#20, xmtp/libxmtp#3968,
 //! akka/akka-persistence-r2dbc#49).
 //!
-//! What must hold: commit sequences, revisions and the order of lists come from counters. The store never asks what
-//! time of day it is (a house rule holds that over its source), so no clock can be injected here: what steps are the
-//! program's own timestamps, which are data like any other.
+//! What must hold: commit sequences, revisions and the order of lists come from counters. Only expiry goes by the time
+//! of day (a house rule holds that over the source); that nothing expires early is in `tests/retention/expiry.rs`. What
+//! steps here are the program's own timestamps, which are data like any other.
 
 use std::time::Duration;
 

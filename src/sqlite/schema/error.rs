@@ -1,6 +1,6 @@
 //! Why a table cannot be used by rows.
 
-use crate::error::{SqliteError, TableError};
+use crate::error::{RetentionFailure, SqliteError, TableError};
 
 /// Why a table cannot be used by rows.
 #[derive(Debug)]
@@ -54,6 +54,17 @@ impl ShapeError {
                 TableError::NotARevision { table, column }
             }
             Self::Sqlite(error) => TableError::Read(error.into()),
+        }
+    }
+}
+
+impl From<ShapeError> for RetentionFailure {
+    fn from(error: ShapeError) -> Self {
+        match error {
+            ShapeError::NotATable { what, .. } => Self::NotATable { what: what.name() },
+            ShapeError::Sqlite(error) => Self::Sqlite(error),
+            // The others are about keys and revisions, which a policy does not have.
+            _ => Self::NoSuchTable,
         }
     }
 }

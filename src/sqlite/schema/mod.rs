@@ -15,6 +15,7 @@ mod facts;
 mod fit;
 mod indexes;
 mod shape;
+mod sweep;
 mod words;
 
 #[cfg(test)]
@@ -24,3 +25,4 @@ pub(crate) use error::ShapeError;
 pub(crate) use facts::read_facts;
 pub(crate) use fit::fits_schema;
 pub(crate) use shape::read_shape;
+pub(crate) use sweep::plan_sweep;

@@ -53,13 +53,13 @@ pub(crate) fn read_shape(
 }
 
 /// What `pragma_table_list` says of an ordinary table.
-struct Found {
-    name: String,
-    is_without_rowid: bool,
+pub(super) struct Found {
+    pub(super) name: String,
+    pub(super) is_without_rowid: bool,
     is_strict: bool,
 }
 
-fn find_table(connection: &Connection, table_name: &str) -> Result<Found, ShapeError> {
+pub(super) fn find_table(connection: &Connection, table_name: &str) -> Result<Found, ShapeError> {
     let refused = |what| Err(ShapeError::NotATable { table: table_name.to_owned(), what });
     if table_name.eq_ignore_ascii_case(ENGINE_TABLE) {
         return refused(NoTable::Engines);
@@ -86,7 +86,10 @@ fn find_table(connection: &Connection, table_name: &str) -> Result<Found, ShapeE
 }
 
 /// The columns, and the places of those of the primary key in its order.
-fn read_columns(connection: &Connection, table: &Found) -> rusqlite::Result<(Vec<ColumnShape>, Vec<usize>)> {
+pub(super) fn read_columns(
+    connection: &Connection,
+    table: &Found,
+) -> rusqlite::Result<(Vec<ColumnShape>, Vec<usize>)> {
     let sql = "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?1, 'main') \
                ORDER BY cid";
     let mut statement = connection.prepare(sql)?;
@@ -129,14 +132,14 @@ pub(super) fn affinity(declared_type: &str, is_strict: bool) -> Affinity {
     }
 }
 
-fn rowid_name(columns: &[ColumnShape]) -> Option<&'static str> {
+pub(super) fn rowid_name(columns: &[ColumnShape]) -> Option<&'static str> {
     let is_free = |name: &&str| !columns.iter().any(|column| column.name.eq_ignore_ascii_case(name));
     ROWID_NAMES.into_iter().find(|name| is_free(name))
 }
 
 /// Whether the primary key is the rowid under another name. The type alone does not tell: INTEGER PRIMARY KEY DESC
 /// is an ordinary column, by an old mistake of SQLite's. An ordinary one has an index.
-fn is_rowid_alias(columns: &[ColumnShape], primary_key: &[usize], indexes: &[Index]) -> bool {
+pub(super) fn is_rowid_alias(columns: &[ColumnShape], primary_key: &[usize], indexes: &[Index]) -> bool {
     let [only] = primary_key else { return false };
     columns.get(*only).is_some_and(|column| column.declared_type == "integer")
         && !indexes.iter().any(|index| index.is_primary)

@@ -21,6 +21,8 @@ pub(crate) struct WriteCommand {
     pub(crate) task: WriteTask,
     pub(crate) level: AckLevel,
     bytes: usize,
+    /// A slice of the keeper's.
+    pub(super) is_slice: bool,
 }
 
 /// The work of a command. Rare and large kinds are boxed: a command is moved many times on its way.
@@ -160,7 +162,12 @@ impl WriteCommand {
             WriteTask::Closure(closure) => size_of_val(&**closure),
             WriteTask::Flush => 0,
         };
-        Self { task, level, bytes: OVERHEAD_BYTES + data }
+        Self { task, level, bytes: OVERHEAD_BYTES + data, is_slice: false }
+    }
+
+    /// A slice of work that nobody waits for.
+    pub(crate) fn of_keeper(task: WriteTask) -> Self {
+        Self { is_slice: true, ..Self::new(task, AckLevel::Durable) }
     }
 
     /// Adds what cannot be counted from outside: the heap of a closure.

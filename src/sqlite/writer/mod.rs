@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod command;
+mod growth;
 mod isolation;
 mod opening;
 mod rows;

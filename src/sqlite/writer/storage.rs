@@ -9,6 +9,7 @@ use tracing::span::EnteredSpan;
 
 use super::checkpoint::{CheckpointAction, CheckpointPolicy};
 use super::command::WriteCommand;
+use super::growth::Growth;
 use super::opening;
 use super::transaction::Transaction;
 use super::wal_log::{self, WalLog};
@@ -70,6 +71,8 @@ pub(super) struct SqliteStorage {
     pub(super) coalescing: bool,
     /// What the board's counters of statements and coalesced commands stood at when the group began.
     pub(super) counted: (u64, u64),
+    /// Groups of rows that somebody wants to know of.
+    pub(super) growth: Growth,
 }
 
 impl SqliteStorage {
@@ -114,6 +117,7 @@ impl SqliteStorage {
         let version = self.transaction.data_version()?;
         if std::mem::replace(&mut self.data_version, version) != version {
             self.foreign = true;
+            self.growth.note_any(&self.engine.keeper);
             self.engine.board.foreign_writes.add(1);
             tracing::warn!(path = %self.path.display(), "another program has written to the database");
         }
@@ -291,6 +295,10 @@ impl Storage for SqliteStorage {
         board.write_started.set(Instant::now());
         let applied = self.transaction.apply(&mut command.task, sequence, board);
         board.write_started.clear();
+        if !command.is_slice && !self.growth.is_empty() && !matches!(applied, Applied::Failed(_)) {
+            let is_quiet = self.transaction.joins(&command.task);
+            self.growth.note(&command.task, is_quiet, &self.engine.keeper);
+        }
         match &applied {
             Applied::Done { output, .. } => {
                 self.rows += output.receipt.rows_changed;
@@ -319,6 +327,9 @@ impl Storage for SqliteStorage {
         let joined = self.transaction.apply_together(commands, first_sequence, board);
         board.write_started.clear();
         let joined = joined?;
+        for command in commands.iter().filter(|_| !self.growth.is_empty()) {
+            self.growth.note(&command.task, true, &self.engine.keeper);
+        }
         for (sequence, one) in (first_sequence..).zip(&joined) {
             if let Joined::Done { output, .. } = one {
                 self.rows += output.receipt.rows_changed;

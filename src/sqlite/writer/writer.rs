@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 
 use super::checkpoint::CheckpointPolicy;
+use super::growth::Growth;
 use super::opening;
 use super::storage::SqliteStorage;
 use super::transaction::{Transaction, WriteLimits};
@@ -15,6 +16,7 @@ use crate::handle::Engine;
 use crate::protocol::ledger::Sequencer;
 use crate::protocol::limits::GroupLimits;
 use crate::protocol::writer_loop;
+use crate::retention::SweepPlan;
 use crate::settings::Settings;
 use crate::sqlite::files::owner_lock::OwnerLock;
 use crate::sqlite::plan::OpenPlan;
@@ -61,7 +63,7 @@ impl Writer {
         plan: &OpenPlan,
         limits: WriterLimits,
         engine: Arc<Engine>,
-    ) -> Result<(Self, Settings), OpenError> {
+    ) -> Result<(Self, Settings, Vec<SweepPlan>), OpenError> {
         let opened = opening::open(plan)?;
         let mut connection = opened.connection;
         let settings = opened.settings;
@@ -106,8 +108,10 @@ impl Writer {
             in_pieces: false,
             coalescing: limits.coalescing,
             counted: (0, 0),
+            growth: Growth::new(&opened.sweeps),
         };
-        Ok((Self { storage, limits, sequences: opened.sequences, lock: opened.lock }, settings))
+        let writer = Self { storage, limits, sequences: opened.sequences, lock: opened.lock };
+        Ok((writer, settings, opened.sweeps))
     }
 
     /// Serves the queue until it is closed and empty, or until the engine must stop.

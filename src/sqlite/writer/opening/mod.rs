@@ -16,6 +16,7 @@ use rusqlite::Connection;
 use self::convert::Conversion;
 pub(in crate::sqlite::writer) use self::reserve::reserve;
 use crate::error::OpenError;
+use crate::retention::{Retention, SweepPlan};
 use crate::settings::Settings;
 use crate::sqlite::ENGINE_TABLE;
 use crate::sqlite::files::create::Created;
@@ -25,6 +26,7 @@ use crate::sqlite::files::owner_lock::OwnerLock;
 use crate::sqlite::files::place::{self, Place};
 use crate::sqlite::patience::Patience;
 use crate::sqlite::plan::OpenPlan;
+use crate::sqlite::schema::plan_sweep;
 use crate::sqlite::settings::{self, SYNCHRONOUS_EXTRA, SYNCHRONOUS_FULL};
 
 const DOING: &str = "opening the database";
@@ -43,6 +45,8 @@ pub(crate) struct Opened {
     pub(crate) sequences: Range<u64>,
     /// Whether the database is not in WAL mode.
     pub(crate) degraded: bool,
+    /// The retention policies, with what the schema has for them.
+    pub(crate) sweeps: Vec<SweepPlan>,
 }
 
 /// Opens the database that `plan` describes. Blocks; for the writer's own thread.
@@ -54,8 +58,9 @@ pub(in crate::sqlite::writer) fn open(plan: &OpenPlan) -> Result<Opened, OpenErr
     let mut created = Created::default();
     let opened = place_and_lock(plan, &mut created).and_then(|(path, lock)| {
         match own(plan, &path, &lock, &patience, &mut created) {
-            Ok(Owned { connection, identity, settings, sequences, degraded }) => {
-                Ok(Opened { connection, lock, path, identity, settings, sequences, degraded })
+            Ok(Owned { connection, identity, settled }) => {
+                let Settled { settings, sequences, degraded, sweeps } = settled;
+                Ok(Opened { connection, lock, path, identity, settings, sequences, degraded, sweeps })
             }
             Err(error) => {
                 lock.uncover();
@@ -117,19 +122,25 @@ fn own(
     if settled.is_err() && created.has_file() && !is_untouched(&connection) {
         created.keep_file();
     }
-    let ((mut settings, sequences, degraded), identity) = settled?;
-    settings.created = created.has_file();
-    tracing::info!(path = %path.display(), ?settings, "opened the database");
-    Ok(Owned { connection, identity, settings, sequences, degraded })
+    let (mut settled, identity) = settled?;
+    settled.settings.created = created.has_file();
+    tracing::info!(path = %path.display(), settings = ?settled.settings, "opened the database");
+    Ok(Owned { connection, identity, settled })
 }
 
 /// What a successful opening hands over beside the lock.
 struct Owned {
     connection: Connection,
     identity: FileIdentity,
+    settled: Settled,
+}
+
+/// What the steps on the writable connection came to.
+struct Settled {
     settings: Settings,
     sequences: Range<u64>,
     degraded: bool,
+    sweeps: Vec<SweepPlan>,
 }
 
 /// The steps on the writable connection.
@@ -139,7 +150,7 @@ fn settle(
     connection: &mut Connection,
     finding: &Finding,
     patience: &Patience,
-) -> Result<(Settings, Range<u64>, bool), OpenError> {
+) -> Result<Settled, OpenError> {
     recover::read_through(plan, path, connection, patience)?;
     let conversion = convert::convert(path, connection, plan.require_wal, patience)?;
     let degraded = conversion == Conversion::Degraded;
@@ -157,6 +168,7 @@ fn settle(
         *connection = connect::connect(plan, path, patience)?;
         prepare(plan, path, connection, synchronous, patience)?;
     }
+    let sweeps = plan_sweeps(plan, path, connection)?;
     mark(plan, path, connection, patience)?;
     let sequences =
         patience.wait_for(path, "reserving commit sequences", || reserve(connection, 1).map(Some))?;
@@ -171,7 +183,7 @@ fn settle(
         migrations_applied,
         ..read_back(path, connection, degraded)?
     };
-    Ok((settings, sequences, degraded))
+    Ok(Settled { settings, sequences, degraded, sweeps })
 }
 
 /// The user's hook, then the settings of the store. Locks are waited for by `patience`, still.
@@ -185,6 +197,18 @@ fn prepare(
     settings::run_hook(plan, path, connection)?;
     settings::apply(plan, path, connection, synchronous)?;
     patience.lend(connection).map_err(|e| OpenError::from_sqlite(path, DOING, e))
+}
+
+/// Finds the table and the index of each retention policy, as the migrations left them.
+fn plan_sweeps(plan: &OpenPlan, path: &Path, connection: &Connection) -> Result<Vec<SweepPlan>, OpenError> {
+    let find = |policy: &Retention| {
+        plan_sweep(connection, policy).map_err(|failure| OpenError::Retention {
+            path: path.to_path_buf(),
+            table: policy.table.clone(),
+            failure,
+        })
+    };
+    plan.retention.iter().map(find).collect()
 }
 
 /// Gives a database that has no application id the program's.

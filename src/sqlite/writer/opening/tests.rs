@@ -36,6 +36,7 @@ fn plan(path: &Path) -> OpenPlan {
         require_wal: true,
         application_id: None,
         hook: None,
+        retention: Vec::new(),
         migrations: Vec::new(),
     }
 }
