@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::row::{RowCommand, RowOp, Value};
+use crate::row::{RowCommand, RowOp, RowValues, Value, ValueRef};
 use crate::sync::{Arc, Mutex};
 
 /// Groups that are remembered. More of them, and all are looked at.
@@ -32,7 +32,7 @@ pub(super) struct Taken {
 
 impl GrownGroups {
     /// A group has grown. Gives whether somebody wants to know.
-    pub(crate) fn note(&self, group: &Value) -> bool {
+    pub(crate) fn note(&self, group: ValueRef<'_>) -> bool {
         let mut grown = self.0.lock();
         if grown.any || group.is_null() {
             return false;
@@ -40,7 +40,7 @@ impl GrownGroups {
         if group.bytes() > LONGEST_GROUP || grown.groups.len() >= MOST_GROUPS {
             grown.any = true;
         } else {
-            grown.groups.insert(key(group), group.clone());
+            grown.groups.insert(key(group), group.to_value());
         }
         std::mem::take(&mut grown.is_asked_for)
     }
@@ -65,13 +65,13 @@ impl GrownGroups {
 }
 
 /// A value as bytes, since values have no order and no hash.
-fn key(value: &Value) -> Vec<u8> {
+fn key(value: ValueRef<'_>) -> Vec<u8> {
     let (kind, bytes): (u8, &[u8]) = match value {
-        Value::Null => (0, &[]),
-        Value::Integer(integer) => (1, &integer.to_be_bytes()),
-        Value::Real(real) => (2, &real.to_be_bytes()),
-        Value::Text(text) => (3, text.as_bytes()),
-        Value::Blob(bytes) => (4, bytes),
+        ValueRef::Null => (0, &[]),
+        ValueRef::Integer(integer) => (1, &integer.to_be_bytes()),
+        ValueRef::Real(real) => (2, &real.to_be_bytes()),
+        ValueRef::Text(text) => (3, text),
+        ValueRef::Blob(bytes) => (4, bytes),
     };
     [&[kind], bytes].concat()
 }
@@ -94,16 +94,25 @@ impl GroupWatch {
             return false;
         }
         let Some(column) = command.table.column(&self.column) else { return self.grown.note_any() };
-        let key = command.table.key.iter().zip(&command.key).find(|(of, _)| **of == column);
-        let set = command.set.iter().find(|(of, _)| *of == column);
-        let group = set.map(|(_, value)| value).or(key.map(|(_, value)| value));
-        match (command.op, group) {
-            (RowOp::Delete, _) => false,
-            (RowOp::Update, _) => set.is_some_and(|(_, value)| self.grown.note(value)),
-            (RowOp::Insert | RowOp::InsertOrIgnore | RowOp::Upsert, Some(group)) => self.grown.note(group),
-            // The database fills the column in.
-            (RowOp::Insert | RowOp::InsertOrIgnore | RowOp::Upsert, None) => self.grown.note_any(),
+        if command.adjust.as_ref().is_some_and(|adjust| adjust.names(column)) {
+            return self.grown.note_any();
         }
+        match command.op {
+            RowOp::Delete => false,
+            RowOp::Update => self.note_set(column, &command.values),
+            RowOp::Insert | RowOp::InsertOrIgnore | RowOp::Upsert => {
+                match command.values.all().iter().find(|(of, _)| *of == column) {
+                    Some((_, group)) => self.grown.note(group),
+                    // The database fills the column in.
+                    None => self.grown.note_any(),
+                }
+            }
+        }
+    }
+
+    /// Notes that rows were given these values.
+    pub(crate) fn note_set(&self, column: usize, values: &RowValues) -> bool {
+        values.set().iter().find(|(of, _)| *of == column).is_some_and(|(_, group)| self.grown.note(group))
     }
 }
 
@@ -115,7 +124,7 @@ mod tests {
     fn groups_are_remembered_once_each_and_taken_together() {
         let grown = GrownGroups::default();
         for group in [Value::from(1), Value::from("1"), Value::from(1), Value::Null] {
-            grown.note(&group);
+            grown.note((&group).into());
         }
         let taken = grown.take();
         assert_eq!((taken.groups.len(), taken.any), (2, false));
@@ -126,22 +135,22 @@ mod tests {
     fn too_many_groups_are_all_groups() {
         let grown = GrownGroups::default();
         for group in 0..=MOST_GROUPS as i64 {
-            grown.note(&Value::Integer(group));
+            grown.note(ValueRef::Integer(group));
         }
         assert!(grown.take().any);
-        grown.note(&Value::from("x".repeat(LONGEST_GROUP + 1)));
+        grown.note(ValueRef::Blob(&[0; LONGEST_GROUP + 1]));
         assert!(grown.take().any);
     }
 
     #[test]
     fn who_found_nothing_is_told_of_the_next_group_once() {
         let grown = GrownGroups::default();
-        assert!(!grown.note(&Value::from(1)));
+        assert!(!grown.note(ValueRef::Integer(1)));
         grown.take();
-        assert!(!grown.note(&Value::from(1)));
+        assert!(!grown.note(ValueRef::Integer(1)));
         grown.take();
         grown.take();
-        assert!(grown.note(&Value::from(1)));
+        assert!(grown.note(ValueRef::Integer(1)));
         assert!(!grown.note_any());
     }
 }

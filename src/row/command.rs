@@ -76,6 +76,13 @@ pub(crate) enum BulkWork {
     UpdateWhere { column: usize, value: Value, set: RowValues },
 }
 
+impl Adjustments {
+    /// Whether the column is one of them.
+    pub(crate) fn names(&self, column: usize) -> bool {
+        self.raised.iter().any(|(of, _)| *of == column) || self.added.iter().any(|(of, _)| *of == column)
+    }
+}
+
 impl RowCommand {
     /// Values that it carries beside those of the row: of its guard, and those that columns are raised to.
     fn others(&self) -> impl Iterator<Item = &Value> {

@@ -18,7 +18,6 @@ pub(crate) enum ValueRef<'v> {
 
 impl ValueRef<'_> {
     /// A copy that owns itself.
-    #[cfg(test)]
     pub(crate) fn to_value(self) -> Value {
         match self {
             Self::Null => Value::Null,

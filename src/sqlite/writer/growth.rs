@@ -6,7 +6,7 @@
 use super::command::{BatchItem, WriteTask};
 use crate::keeper::KeeperInbox;
 use crate::retention::{GroupWatch, SweepPlan};
-use crate::row::{BulkCommand, BulkWork, RowCommand, Value};
+use crate::row::{BulkCommand, BulkWork, RowCommand};
 
 /// What policies want to know of.
 pub(super) struct Growth {
@@ -70,13 +70,10 @@ fn note_bulk(watch: &GroupWatch, bulk: &BulkCommand) -> bool {
     if bulk.table.name != watch.table {
         return watch.grown.note_any();
     }
-    let group = |set: &[(usize, Value)]| {
-        let column = bulk.table.column(&watch.column);
-        set.iter().find(|(of, _)| Some(*of) == column).is_some_and(|(_, value)| watch.grown.note(value))
-    };
+    let Some(column) = bulk.table.column(&watch.column) else { return watch.grown.note_any() };
     match &bulk.work {
         BulkWork::Each(commands) => commands.iter().fold(false, |any, command| any | watch.note(command)),
-        BulkWork::UpdateKeys { set, .. } | BulkWork::UpdateWhere { set, .. } => group(set),
+        BulkWork::UpdateKeys { set, .. } | BulkWork::UpdateWhere { set, .. } => watch.note_set(column, set),
         BulkWork::DeleteWhere { .. } => false,
     }
 }
