@@ -37,4 +37,9 @@ pub struct Settings {
     pub wal_bytes_recovered: u64,
     /// How many migrations this opening applied.
     pub migrations_applied: u32,
+    /// Whether the file can give freed space back: `PRAGMA auto_vacuum` is incremental. See
+    /// [`StoreBuilder::reclaim_space`](crate::StoreBuilder::reclaim_space).
+    pub reclaims_space: bool,
+    /// Whether this opening rebuilt the file so that it can.
+    pub rebuilt: bool,
 }

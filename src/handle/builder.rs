@@ -8,7 +8,7 @@ use crate::migration::Migration;
 use crate::protocol::level::AckLevel;
 use crate::protocol::limits::{GroupLimits, QueueLimits};
 use crate::retention::{Retention, WallClock};
-use crate::sqlite::plan::OpenPlan;
+use crate::sqlite::plan::{OpenPlan, Reclaim};
 use crate::sqlite::reader::ReadLimits;
 use crate::sqlite::writer::{WalLimits, WriteLimits, WriterLimits};
 use crate::sync::Arc;
@@ -77,6 +77,7 @@ impl StoreBuilder {
             hook: None,
             migrations: Vec::new(),
             retention: Vec::new(),
+            reclaim: Reclaim::Off,
         };
         let writer = WriterLimits {
             group: GroupLimits { commands: 256, bytes: MIB, time: Duration::from_millis(100) },
@@ -257,6 +258,37 @@ impl StoreBuilder {
     /// migrations.
     pub fn retention(mut self, policy: Retention) -> Self {
         self.options.plan.retention.push(policy);
+        self
+    }
+
+    /// Gives space that deleted rows leave back to the filesystem. Default: the file keeps it for later rows, and never
+    /// gets smaller.
+    ///
+    /// While much of the file is free (more than an eighth of it), pages from its end are moved to free places, a few at
+    /// a time between what callers send, until a sixteenth is left. The file itself gets shorter with the checkpoint
+    /// that follows. This takes little room while it works: as much as the write-ahead log may grow to.
+    ///
+    /// A file has to be made for it (`PRAGMA auto_vacuum = INCREMENTAL`, which costs a page in some 800 and a little
+    /// with each page that is taken or freed): new ones are. One that was not stays as it is, with a warning in the log;
+    /// see [`rebuild_to_reclaim`](Self::rebuild_to_reclaim). [`Settings::reclaims_space`](crate::Settings::reclaims_space)
+    /// tells.
+    pub fn reclaim_space(mut self) -> Self {
+        if self.options.plan.reclaim == Reclaim::Off {
+            self.options.plan.reclaim = Reclaim::IfPossible;
+        }
+        self
+    }
+
+    /// Like [`reclaim_space`](Self::reclaim_space), and rebuilds a file that was not made for it, once, while it is
+    /// opened: `VACUUM`. Later openings find nothing to do.
+    ///
+    /// Nothing does this by itself, since it takes as long as it takes (a minute for some GB), and up to three times the
+    /// room of the database meanwhile: for a temporary file in the folder that SQLite takes for these, and for the
+    /// write-ahead log. Until it is done the store is not open. If it fails or is killed, the file is as before. Rowids
+    /// of tables without an `INTEGER PRIMARY KEY` change by it.
+    /// [`Settings::rebuilt`](crate::Settings::rebuilt) tells whether it was done.
+    pub fn rebuild_to_reclaim(mut self) -> Self {
+        self.options.plan.reclaim = Reclaim::Rebuild;
         self
     }
 

@@ -14,6 +14,8 @@ use crate::error::{CloseError, OpenError};
 use crate::keeper::{Chore, KeepError, Keeper};
 use crate::protocol::foreign_code::guarded;
 use crate::retention::{self, SweepPlan};
+use crate::settings::Settings;
+use crate::sqlite::plan::Reclaim;
 use crate::sqlite::reader::Reader;
 use crate::sqlite::writer::Writer;
 use crate::sync::{Arc, thread};
@@ -79,7 +81,7 @@ impl Running {
         let engine = Arc::new(Engine::new(options.write_queue, options.read_queue, options.readers));
         let (writer, settings, sweeps) = Writer::open(&options.plan, options.writer, engine.clone())?;
         let mut running = Self { engine: engine.clone(), writer, threads: Vec::new(), folder };
-        match running.start_others(options.clone(), &settings.path, sweeps) {
+        match running.start_others(options.clone(), &settings, sweeps) {
             Ok(()) => Ok((running, Store::new(engine, settings, options.level, options.largest_value))),
             Err(error) => {
                 engine.close();
@@ -92,9 +94,11 @@ impl Running {
     fn start_others(
         &mut self,
         options: Options,
-        path: &Path,
+        settings: &Settings,
         sweeps: Vec<SweepPlan>,
     ) -> Result<(), OpenError> {
+        let path = &settings.path;
+        let gives_back = options.plan.reclaim != Reclaim::Off;
         let plan = Arc::new(options.plan);
         for seat in self.engine.roster.seats().to_vec() {
             let reader = Reader::open(plan.clone(), path.to_owned(), options.read, seat)?;
@@ -106,8 +110,13 @@ impl Running {
         let ring = move || engine.alarm.run(|now| engine.ring(now));
         self.threads.push(spawn("walwright-alarm", ring).map_err(no_thread(path))?);
         // At last: nothing may fail behind them, since a slice that is sent waits for a writer that serves.
-        for plan in sweeps {
-            match keep(&self.engine, retention::chore(plan, options.clock.clone())) {
+        let mut chores: Vec<_> =
+            sweeps.into_iter().map(|plan| retention::chore(plan, options.clock.clone())).collect();
+        if gives_back && settings.reclaims_space {
+            chores.push(retention::space_chore());
+        }
+        for chore in chores {
+            match keep(&self.engine, chore) {
                 Err(KeepError::NoThread(source)) => return Err(no_thread(path)(source)),
                 Ok(()) | Err(KeepError::Closed | KeepError::Forked) => {}
             }

@@ -74,6 +74,8 @@ pub(crate) struct SliceRows(u32);
 
 impl SliceRows {
     const FIRST: u32 = 16;
+    /// Beside what a slice costs anyway, fewer rows save nothing.
+    const LEAST: u32 = 4;
     const MOST: u32 = 4096;
 
     pub(crate) fn new() -> Self {
@@ -84,10 +86,10 @@ impl SliceRows {
         self.0
     }
 
-    /// Takes what a slice of this size took on the writer's thread, and how long it might have.
+    /// Takes what the rows of a slice of this size took on the writer's thread, and how long they might have.
     pub(crate) fn fit(&mut self, took: Duration, time: Duration) {
         if took > time {
-            self.0 = (self.0 / 2).max(1);
+            self.0 = (self.0 / 2).max(Self::LEAST);
         } else if took < time / 2 {
             self.0 = (self.0 * 2).min(Self::MOST);
         }

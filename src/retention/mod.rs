@@ -12,6 +12,7 @@ mod grown;
 mod newest;
 mod plan;
 mod policy;
+mod space;
 mod sweep;
 
 pub(crate) use clock::WallClock;
@@ -29,4 +30,9 @@ pub(crate) fn chore(plan: SweepPlan, clock: WallClock) -> Box<dyn Chore> {
         Rule::Newest { .. } => Box::new(newest::NewestChore::new(plan)),
         _ => Box::new(sweep::SweepChore::new(plan, clock)),
     }
+}
+
+/// The chore that gives freed space back.
+pub(crate) fn space_chore() -> Box<dyn Chore> {
+    Box::new(space::SpaceChore::new())
 }

@@ -122,7 +122,6 @@ impl Chore for SweepChore {
 
 /// Deletes rows that are due.
 fn sweep(tx: &Tx<'_>, plan: &SweepPlan, due: i64, rows: u32) -> Result<Swept, ClosureError> {
-    let began = now();
     let time = |sql: &str| {
         tx.query_optional(sql, [due], |row| {
             Ok(match row.get_ref(0)? {
@@ -134,13 +133,15 @@ fn sweep(tx: &Tx<'_>, plan: &SweepPlan, due: i64, rows: u32) -> Result<Swept, Cl
         })
     };
     let first = time(&plan.first_due())?.flatten();
+    let began = now();
     let deleted = match first {
         None => 0,
         Some(_) => tx.execute(&plan.delete_due(), [due, i64::from(rows)])?,
     };
+    let took = now().saturating_duration_since(began);
     let is_done = deleted < u64::from(rows);
     let next = if is_done { time(&plan.next_due())?.flatten() } else { None };
-    Ok(Swept { took: now().saturating_duration_since(began), is_done, first, next })
+    Ok(Swept { took, is_done, first, next })
 }
 
 /// Deletes the first rows if the pages in use are too many.

@@ -31,4 +31,15 @@ pub(crate) struct OpenPlan {
     pub hook: Option<ConnectionHook>,
     pub migrations: Vec<Migration>,
     pub retention: Vec<Retention>,
+    pub reclaim: Reclaim,
+}
+
+/// Whether the file is to give freed space back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reclaim {
+    Off,
+    /// If it can: it was made for it.
+    IfPossible,
+    /// A file that was not is rebuilt.
+    Rebuild,
 }

@@ -17,6 +17,7 @@ mod c18_power_failure;
 mod c19_shutdown;
 mod c20_flush_and_close;
 mod c21_small_writes;
+mod c22_space;
 mod c23_checkpoints;
 mod c25_two_stores;
 mod c27_newer_schema;

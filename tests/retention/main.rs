@@ -4,3 +4,4 @@ mod expiry;
 mod newest;
 mod refusals;
 mod size;
+mod space;

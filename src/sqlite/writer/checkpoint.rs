@@ -40,13 +40,15 @@ pub(super) struct CheckpointPolicy {
     next_try: u64,
     /// The longest that the log has been since the file was cut.
     longest: u64,
+    /// The file will be shorter once the log is copied.
+    shrinks: bool,
     /// Frames that the last checkpoint could not copy or that still hold the log back.
     pinned: bool,
 }
 
 impl CheckpointPolicy {
     pub(super) fn new(soft_frames: u64, hard_frames: u64) -> Self {
-        Self { soft_frames, hard_frames, next_try: soft_frames, longest: 0, pinned: false }
+        Self { soft_frames, hard_frames, next_try: soft_frames, longest: 0, shrinks: false, pinned: false }
     }
 
     /// What to do when the log has `frames` frames. `in_pieces`: bulk work is under way.
@@ -69,10 +71,16 @@ impl CheckpointPolicy {
     /// Takes the result: `frames` are in the log still, and `pinned` says that readers need some of them.
     pub(super) fn finished(&mut self, action: CheckpointAction, frames: u64, pinned: bool) {
         self.pinned = pinned;
+        self.shrinks &= pinned;
         self.next_try = if pinned { frames + self.soft_frames / 2 } else { self.soft_frames };
         if action == CheckpointAction::Truncate && !pinned {
             self.longest = 0;
         }
+    }
+
+    /// Hears of pages that were given back: the log is worth copying, however short it is.
+    pub(super) fn will_shrink(&mut self, shrinks: bool) {
+        self.shrinks |= shrinks;
     }
 
     /// How long to wait for commands before the next upkeep; `None`: for ever.
@@ -87,7 +95,7 @@ impl CheckpointPolicy {
     }
 
     fn is_worth_copying(&self, frames: u64) -> bool {
-        frames > 0 && frames >= self.soft_frames / PART_WORTH_COPYING_WHEN_IDLE
+        frames > 0 && (self.shrinks || frames >= self.soft_frames / PART_WORTH_COPYING_WHEN_IDLE)
     }
 
     /// Whether the file has grown so long that cutting it is worth writing a new one.

@@ -39,6 +39,8 @@ pub(crate) enum WriteTask {
     Batch(Vec<BatchItem>),
     /// Work on many rows, piece by piece.
     Bulk(Box<BulkCall>),
+    /// Gives up to so many free pages of the file back; with none it only looks.
+    GiveBack(u32),
     /// Nothing but the wish to be answered when everything before is durable.
     Flush,
 }
@@ -160,7 +162,7 @@ impl WriteCommand {
             WriteTask::Modify(call) => call.key.heap_bytes() + size_of_val(&*call.change),
             WriteTask::Bulk(call) => call.command.heap_bytes(),
             WriteTask::Closure(closure) => size_of_val(&**closure),
-            WriteTask::Flush => 0,
+            WriteTask::GiveBack(_) | WriteTask::Flush => 0,
         };
         Self { task, level, bytes: OVERHEAD_BYTES + data, is_slice: false }
     }
@@ -188,7 +190,7 @@ impl WriteCommand {
             WriteTask::Row(command) => command.largest_value(),
             WriteTask::Modify(call) => call.key.largest(),
             WriteTask::Bulk(call) => call.command.largest_value(),
-            WriteTask::Closure(_) | WriteTask::Flush => 0,
+            WriteTask::Closure(_) | WriteTask::GiveBack(_) | WriteTask::Flush => 0,
         }
     }
 }

@@ -36,7 +36,7 @@ impl Growth {
                     });
                     notes.fold(false, |any, wakes| any | wakes)
                 }
-                WriteTask::Flush => false,
+                WriteTask::GiveBack(_) | WriteTask::Flush => false,
                 // What they write shows nowhere.
                 WriteTask::Statement(_) | WriteTask::Closure(_) | WriteTask::Modify(_) => {
                     watch.grown.note_any()

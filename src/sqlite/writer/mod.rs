@@ -7,6 +7,7 @@ mod isolation;
 mod opening;
 mod rows;
 mod run;
+mod space;
 mod storage;
 mod transaction;
 mod wal_log;
@@ -17,5 +18,6 @@ pub(crate) use command::{
     BatchItem, BulkCall, ModifyCall, StatementCall, WriteCommand, WriteOutput, WriteTask, WriteValue,
 };
 pub(crate) use rows::RowEffect;
+pub(crate) use space::SpaceLeft;
 pub(crate) use transaction::WriteLimits;
 pub(crate) use writer::{WalLimits, Writer, WriterLimits};

@@ -8,7 +8,7 @@ use rusqlite::{Connection, ffi};
 use tracing::span::EnteredSpan;
 
 use super::checkpoint::{CheckpointAction, CheckpointPolicy};
-use super::command::WriteCommand;
+use super::command::{WriteCommand, WriteTask};
 use super::growth::Growth;
 use super::opening;
 use super::transaction::Transaction;
@@ -301,7 +301,11 @@ impl Storage for SqliteStorage {
         }
         match &applied {
             Applied::Done { output, .. } => {
-                self.rows += output.receipt.rows_changed;
+                if let WriteTask::GiveBack(_) = command.task {
+                    self.checkpoints.will_shrink(output.receipt.rows_changed > 0);
+                } else {
+                    self.rows += output.receipt.rows_changed;
+                }
                 self.last_sequence = sequence;
             }
             Applied::Piece { .. } => {

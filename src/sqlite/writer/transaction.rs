@@ -141,6 +141,7 @@ impl Transaction {
                 self.isolated(|isolation| self.batch(items, isolation, sequence, board))
             }
             WriteTask::Closure(closure) => self.isolated(|isolation| self.closure(closure, isolation, board)),
+            WriteTask::GiveBack(pages) => self.isolated(|isolation| self.give_back(*pages, isolation, board)),
             WriteTask::Bulk(_) | WriteTask::Flush => {
                 (Ok(Done { rows_changed: 0, value: WriteValue::None }), false)
             }

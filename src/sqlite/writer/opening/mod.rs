@@ -5,6 +5,7 @@ mod convert;
 mod migrate;
 mod recover;
 mod reserve;
+mod vacuum;
 mod wal_file;
 
 use std::ops::Range;
@@ -152,6 +153,7 @@ fn settle(
     patience: &Patience,
 ) -> Result<Settled, OpenError> {
     recover::read_through(plan, path, connection, patience)?;
+    vacuum::choose(plan, path, connection, patience)?;
     let conversion = convert::convert(path, connection, plan.require_wal, patience)?;
     let degraded = conversion == Conversion::Degraded;
     let converted = conversion == Conversion::Converted && !matches!(finding, Finding::Nothing);
@@ -168,6 +170,7 @@ fn settle(
         *connection = connect::connect(plan, path, patience)?;
         prepare(plan, path, connection, synchronous, patience)?;
     }
+    let rebuilt = vacuum::rebuild(plan, path, connection, patience)?;
     let sweeps = plan_sweeps(plan, path, connection)?;
     mark(plan, path, connection, patience)?;
     let sequences =
@@ -181,6 +184,7 @@ fn settle(
         recovered: wal_bytes_recovered > 0 || matches!(finding, Finding::HotJournal),
         wal_bytes_recovered,
         migrations_applied,
+        rebuilt,
         ..read_back(path, connection, degraded)?
     };
     Ok(Settled { settings, sequences, degraded, sweeps })
@@ -253,6 +257,8 @@ fn read_back(path: &Path, connection: &Connection, degraded: bool) -> Result<Set
         recovered: false,
         wal_bytes_recovered: 0,
         migrations_applied: 0,
+        reclaims_space: vacuum::can_reclaim(path, connection)?,
+        rebuilt: false,
     })
 }
 

@@ -37,6 +37,7 @@ fn plan(path: &Path) -> OpenPlan {
         application_id: None,
         hook: None,
         retention: Vec::new(),
+        reclaim: crate::sqlite::plan::Reclaim::Off,
         migrations: Vec::new(),
     }
 }
