@@ -1,4 +1,4 @@
-//! The engine's threads: the writer, the readers, the alarm; how they start and how they end.
+//! The engine's threads: the writer, the log's copier, the readers, the alarm; how they start and how they end.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -61,6 +61,7 @@ struct Running {
     engine: Arc<Engine>,
     writer: Writer,
     threads: Vec<thread::JoinHandle<()>>,
+    copier: Option<thread::JoinHandle<()>>,
     // Removed last, on this thread: removing a folder may block.
     folder: Option<TempDir>,
 }
@@ -80,7 +81,7 @@ impl Running {
         };
         let engine = Arc::new(Engine::new(options.write_queue, options.read_queue, options.readers));
         let (writer, settings, sweeps) = Writer::open(&options.plan, options.writer, engine.clone())?;
-        let mut running = Self { engine: engine.clone(), writer, threads: Vec::new(), folder };
+        let mut running = Self { engine: engine.clone(), writer, threads: Vec::new(), copier: None, folder };
         match running.start_others(options.clone(), &settings, sweeps) {
             Ok(()) => Ok((running, Store::new(engine, settings, options.level, options.largest_value))),
             Err(error) => {
@@ -105,6 +106,9 @@ impl Running {
             let engine = self.engine.clone();
             let serve = move || reader.serve(&engine.reads, &engine.board);
             self.threads.push(spawn("walwright-read", serve).map_err(no_thread(path))?);
+        }
+        if let Some(copier) = self.writer.open_copier(&plan)? {
+            self.copier = Some(spawn("walwright-copy", move || copier.serve()).map_err(no_thread(path))?);
         }
         let engine = self.engine.clone();
         let ring = move || engine.alarm.run(|now| engine.ring(now));
@@ -142,13 +146,17 @@ impl Running {
     /// Ends the keeper and the readers, then the writer, then the alarm: a close may have to be told while the
     /// writer ends.
     fn finish(self) -> Result<(), CloseError> {
-        let Self { engine, writer, mut threads, folder } = self;
+        let Self { engine, writer, mut threads, copier, folder } = self;
         engine.keeper.finish();
         engine.reads.close();
         let readers = engine.roster.seats().len().min(threads.len());
         for reader in threads.drain(..readers) {
             // A reader that panicked outside of any read has nothing left to release.
             let _ = reader.join();
+        }
+        writer.stop_copier();
+        if let Some(copier) = copier {
+            let _ = copier.join();
         }
         let result = writer.close();
         engine.alarm.finish();

@@ -52,12 +52,37 @@ fn c23_who_crosses_the_limit_is_answered_before_the_checkpoint() {
         assert_eq!(store.stats().checkpoints, before, "the checkpoint is in progress");
         // Readers are not in its way, nor it in theirs.
         assert_eq!(number(&store, "SELECT count(*) FROM t"), 40);
-        // Who comes now waits for it, and is answered after it.
-        let late = insert(&store).try_submit().unwrap();
-        assert_eq!(store.stats().queued_commands, 1);
+        // Nor is who writes: a thread of its own copies the log when many are about.
+        for _ in 0..3 {
+            insert(&store).wait().expect("answered although the checkpoint is still in progress");
+        }
+        assert_eq!(store.stats().checkpoints, before);
         hold.release();
-        late.wait().unwrap();
-        assert!(store.stats().checkpoints > before);
+        eventually("the log starts over", || {
+            insert(&store).wait().unwrap();
+            store.stats().checkpoints > before && store.stats().wal_bytes < SOFT
+        });
+        store.close().wait().unwrap();
+        assert!(!beside(&scratch.join("a.db"), "-wal").exists(), "and nothing of it outlives the store");
+    });
+}
+
+#[test]
+fn c23_a_lone_client_waits_for_no_other_thread() {
+    watchdog(LIMIT, || {
+        let scratch = Scratch::new();
+        let builder = Store::builder(scratch.join("a.db")).wal_limits(SOFT, 64 * MIB);
+        let store = builder.open().wait().unwrap();
+        store.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, data BLOB)", ()).wait().unwrap();
+        let mut longest = 0;
+        for _ in 0..100 {
+            insert(&store).wait().unwrap();
+            longest = longest.max(store.stats().wal_bytes);
+        }
+        store.flush().wait().unwrap();
+        assert!(store.stats().checkpoints > 3);
+        assert!(longest <= SOFT + 40 * KIB, "the writer copies the log itself, at once: {longest}");
+        store.close().wait().unwrap();
     });
 }
 

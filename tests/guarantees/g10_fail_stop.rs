@@ -262,6 +262,60 @@ fn a_full_disk_in_a_checkpoint_is_no_fail_stop() {
 }
 
 #[test]
+fn a_copy_of_the_log_beside_the_writer_that_fails_is_one() {
+    run(|| {
+        let bed = Bed::new();
+        let store = synced(bed.builder().wal_limits(40 << 10, 1 << 30));
+        bed.vfs.arm(FaultPlan::fail(Operation::Sync).on(FileKind::Database).from_then_on());
+        let mut acknowledged = write_many(&store);
+        // The writer goes on until it hears of the failure.
+        let error = loop {
+            let id = 100 + acknowledged.len() as i64;
+            match insert(&store, id).wait() {
+                Ok(_) => acknowledged.push(id),
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(error, WriteError::Stopped(_)), "{error:?}");
+        assert_eq!(error.outcome(), Outcome::NotStarted);
+        assert!(matches!(store.stats().state, StoreState::Failed(_)));
+        drop(store.close().wait());
+        bed.vfs.disarm();
+        assert_eq!(bed.survivors(), acknowledged, "everything that was acknowledged, and nothing else");
+    });
+}
+
+#[test]
+fn a_full_disk_in_a_copy_beside_the_writer_is_none() {
+    run(|| {
+        let bed = Bed::new();
+        let store = synced(bed.builder().wal_limits(40 << 10, 1 << 30));
+        let full = FaultPlan::fail(Operation::Write).on(FileKind::Database);
+        bed.vfs.arm(full.with_code(ffi::SQLITE_FULL).from_then_on());
+        write_many(&store);
+        while bed.vfs.fired() == 0 {
+            store.flush().wait().unwrap();
+        }
+        insert(&store, 100).wait().unwrap();
+        bed.vfs.disarm();
+        insert(&store, 101).wait().unwrap();
+        store.close().wait().unwrap();
+        assert_eq!(bed.survivors().len(), 22);
+    });
+}
+
+/// Fills the log past 40 KiB with one large group: then a thread of its own copies it. Gives the keys.
+fn write_many(store: &Store) -> Vec<i64> {
+    let gate = hold_writer(store);
+    let many: Vec<_> = (0..20).map(|id| store.execute(BLOB, (id, 8_000)).try_submit().unwrap()).collect();
+    gate.open();
+    for write in many {
+        write.wait().expect("the log has it, and was synced");
+    }
+    (0..20).collect()
+}
+
+#[test]
 fn what_the_cache_still_shows_is_written_again_before_anything_is_acknowledged() {
     run(|| {
         let bed = Bed::with(

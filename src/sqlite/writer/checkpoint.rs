@@ -1,7 +1,8 @@
 //! When the writer checkpoints, and how hard it tries.
 //!
-//! Only the writer checkpoints, between groups and after the acknowledgements, so no commit ever waits
-//! inside one. It comes early and often: a short log is cheap to copy and cheap to write again.
+//! A checkpoint comes between groups and after the acknowledgements, so no commit ever waits inside one. It comes
+//! early and often: a short log is cheap to copy and cheap to write again. Under load the copier has done the long part
+//! of it beside the writer, which makes the last step.
 
 use std::time::Duration;
 

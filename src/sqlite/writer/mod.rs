@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod command;
+mod copier;
 mod growth;
 mod isolation;
 mod opening;

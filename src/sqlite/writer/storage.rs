@@ -9,6 +9,7 @@ use tracing::span::EnteredSpan;
 
 use super::checkpoint::{CheckpointAction, CheckpointPolicy};
 use super::command::{WriteCommand, WriteTask};
+use super::copier::{self, CheckpointProgress, CopyDesk};
 use super::growth::Growth;
 use super::opening;
 use super::transaction::Transaction;
@@ -32,6 +33,9 @@ const SLOW_GROUP: Duration = Duration::from_secs(1);
 const REPORT_STUCK_READS: Duration = Duration::from_secs(10);
 /// How long a forced checkpoint waits for readers.
 const FORCED_WAIT: Duration = Duration::from_millis(20);
+/// With so many commands in the last group many are likely to wait for a checkpoint: then the copier makes it (64
+/// clients, a sync of 0.4 ms: p99 2.6 ms instead of 4.1, at the same throughput). For fewer the writer alone is quicker.
+const MANY_COMMANDS: usize = 4;
 
 /// The writable connection with all that is known about its file.
 pub(super) struct SqliteStorage {
@@ -52,6 +56,10 @@ pub(super) struct SqliteStorage {
     /// `PRAGMA data_version` as of the last look; it changes when another connection writes.
     pub(super) data_version: i64,
     pub(super) copied_frames: u64,
+    /// Where the log's copier is asked. In the degraded mode there is no log.
+    pub(super) copies: Arc<CopyDesk>,
+    /// Commands of the last group.
+    pub(super) last_commands: usize,
     /// The last checkpoint found no room for the database file to grow.
     pub(super) disk_full: Option<Arc<SqliteError>>,
     /// Rows changed by the present group.
@@ -157,9 +165,41 @@ impl SqliteStorage {
         let mode = if action == CheckpointAction::Truncate { "TRUNCATE" } else { "RESTART" };
         let began = Instant::now();
         let result = self.run_checkpoint(mode, wait);
+        if let Ok(progress) = &result {
+            self.log.set_frames(progress.frames);
+            tracing::debug!(mode, ?progress, time = ?began.elapsed(), "checkpoint");
+        }
+        self.settle_checkpoint(action, result)
+    }
+
+    /// Leaves the checkpoint to the copier, if it is there for it or at work already.
+    fn leave_to_copier(&self, action: CheckpointAction, idle: bool) -> bool {
+        let is_worth_it = action == CheckpointAction::Copy && !idle && self.last_commands >= MANY_COMMANDS;
+        (is_worth_it && self.copies.ask()) || self.copies.is_busy()
+    }
+
+    /// Hears what the copier did, and does the last step: few frames are left, and the log starts over.
+    fn take_copied(&mut self) -> Result<(), Reason> {
+        let Some(result) = self.copies.take_copied() else { return Ok(()) };
+        let frames = self.log.frames();
+        let result = match result {
+            // Everything was copied, and a commit since then let the log start over.
+            Ok(progress) if frames < progress.copied => {
+                Ok(CheckpointProgress { frames, copied: 0, pinned: false })
+            }
+            Ok(progress) if !progress.pinned => return self.checkpoint(CheckpointAction::Copy),
+            result => result.map(|progress| CheckpointProgress { frames, ..progress }),
+        };
+        self.settle_checkpoint(CheckpointAction::Copy, result)
+    }
+
+    fn settle_checkpoint(
+        &mut self,
+        action: CheckpointAction,
+        result: Result<CheckpointProgress, SqliteError>,
+    ) -> Result<(), Reason> {
         match result {
             Ok(progress) => {
-                self.log.set_frames(progress.frames);
                 self.copied_frames = progress.copied;
                 self.disk_full = None;
                 self.checkpoints.finished(action, progress.frames, progress.pinned);
@@ -168,10 +208,6 @@ impl SqliteStorage {
                 if progress.pinned {
                     self.report_stuck_reads();
                 }
-                tracing::debug!(
-                    mode, frames = progress.frames, copied = progress.copied, pinned = progress.pinned,
-                    time = ?began.elapsed(), "checkpoint"
-                );
                 Ok(())
             }
             Err(error) if is_passing(error.code()) => {
@@ -217,26 +253,10 @@ impl SqliteStorage {
     fn run_checkpoint(&self, mode: &str, wait: Duration) -> Result<CheckpointProgress, SqliteError> {
         let connection = self.connection();
         connection.busy_timeout(wait)?;
-        let result = connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
-            let (busy, frames, copied): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            // -1: the log has never been read in this process, which means that it is empty.
-            let count = |frames: i64| u64::try_from(frames).unwrap_or(0);
-            Ok(if busy == 0 {
-                CheckpointProgress { frames: 0, copied: 0, pinned: false }
-            } else {
-                CheckpointProgress { frames: count(frames), copied: count(copied), pinned: true }
-            })
-        });
+        let result = copier::checkpoint(connection, mode);
         connection.busy_timeout(self.busy_budget)?;
-        Ok(result?)
+        result
     }
-}
-
-/// What a checkpoint left.
-struct CheckpointProgress {
-    frames: u64,
-    copied: u64,
-    pinned: bool,
 }
 
 /// Errors that leave the log as it was: the disk is full, or someone else holds a lock.
@@ -397,8 +417,9 @@ impl Storage for SqliteStorage {
         if self.degraded {
             return Ok(Readiness::Ready { patience: None });
         }
+        self.take_copied()?;
         let action = self.checkpoints.action(self.log.frames(), idle, self.in_pieces);
-        if action != CheckpointAction::None {
+        if action != CheckpointAction::None && !self.leave_to_copier(action, idle) {
             self.checkpoint(action)?;
         }
         if let Some(time) = self.checkpoints.stall(self.log.frames())
@@ -418,6 +439,7 @@ impl Storage for SqliteStorage {
         board.failed_commands.add(report.failed as u64);
         let rows = std::mem::take(&mut self.rows);
         self.in_pieces = std::mem::take(&mut self.did_piece);
+        self.last_commands = report.commands;
         let piece_time = self.transaction.note_commit(report.commit);
         // At most milliseconds.
         board.piece_nanos.set(piece_time.as_nanos() as u64);

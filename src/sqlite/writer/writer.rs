@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 
 use super::checkpoint::CheckpointPolicy;
+use super::copier::{Copier, CopyDesk};
 use super::growth::Growth;
 use super::opening;
 use super::storage::SqliteStorage;
@@ -98,6 +99,8 @@ impl Writer {
             foreign: false,
             data_version,
             copied_frames: 0,
+            copies: CopyDesk::new(),
+            last_commands: 0,
             disk_full: None,
             rows: 0,
             last_sequence: 0,
@@ -112,6 +115,17 @@ impl Writer {
         };
         let writer = Self { storage, limits, sequences: opened.sequences, lock: opened.lock };
         Ok((writer, settings, opened.sweeps))
+    }
+
+    /// Who copies the log beside the writer, for a thread of its own. `None`: there is no log.
+    pub(crate) fn open_copier(&self, plan: &OpenPlan) -> Result<Option<Copier>, OpenError> {
+        let SqliteStorage { degraded, path, copies, .. } = &self.storage;
+        (!degraded).then(|| Copier::open(plan, path, copies.clone())).transpose()
+    }
+
+    /// Lets the copier's thread end.
+    pub(crate) fn stop_copier(&self) {
+        self.storage.copies.finish();
     }
 
     /// Serves the queue until it is closed and empty, or until the engine must stop.

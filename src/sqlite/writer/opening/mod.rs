@@ -271,4 +271,4 @@ fn is_untouched(connection: &Connection) -> bool {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
-mod tests;
+pub(in crate::sqlite::writer) mod tests;

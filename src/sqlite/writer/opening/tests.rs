@@ -24,7 +24,7 @@ fn folder() -> (TempDir, PathBuf) {
     (dir, path)
 }
 
-fn plan(path: &Path) -> OpenPlan {
+pub(in crate::sqlite::writer) fn plan(path: &Path) -> OpenPlan {
     OpenPlan {
         path: path.to_path_buf(),
         create: true,
