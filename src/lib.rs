@@ -102,7 +102,7 @@ mod table;
 
 pub use error::{
     CloseError, ClosureError, Conflict, HookFailure, MigrationFailure, OpenError, Outcome, ReadError,
-    RetentionFailure, SqliteError, StoreFailure, TableError, WriteError,
+    RecogniseFailure, RetentionFailure, SqliteError, StoreFailure, TableError, WriteError,
 };
 pub use handle::{
     Applied, Batch, Close, CloseFuture, ColumnIndex, IntoParams, InvalidValue, Open, OpenFuture, Params,
@@ -114,7 +114,8 @@ pub use migration::Migration;
 pub use protocol::level::AckLevel;
 pub use retention::{Retention, RetentionOf, TimeUnit};
 pub use row::{BulkReceipt, IntoKey, IntoValue, RevisionKind, RowReceipt, Unstorable, Value};
-pub use settings::Settings;
+pub use settings::{OpenReport, OpenStep, Settings};
+pub use sqlite::files::schema_look::SchemaLook;
 pub use sqlite::memory_statistics::{SqliteInUse, disable_sqlite_memory_statistics};
 pub use sqlite::session::{Db, NotAllowed, Rows, Statement, StopReason, Stopped, TransactionEnded, Tx};
 #[doc(hidden)]

@@ -42,4 +42,37 @@ pub struct Settings {
     pub reclaims_space: bool,
     /// Whether this opening rebuilt the file so that it can.
     pub rebuilt: bool,
+    /// The database as it was found, and what opening it took.
+    pub opening: OpenReport,
+}
+
+/// What an opening found, and how long each of its steps took.
+///
+/// With [`Settings`] it says what was changed in a file that another program, or an older version of this one, has
+/// written: `journal_mode_before` and [`Settings::journal_mode`], `user_version_before` and
+/// [`Settings::user_version`]. The opening of a file that needs nothing writes nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OpenReport {
+    /// The journal mode; `None` if there was no database.
+    pub journal_mode_before: Option<String>,
+    /// The size of the database, in pages of [`Settings::page_size`] bytes.
+    pub pages_before: u64,
+    /// `PRAGMA user_version`.
+    pub user_version_before: u32,
+    /// How many migrations the program recognised in a schema without a version: see
+    /// [`StoreBuilder::recognise`](crate::StoreBuilder::recognise).
+    pub recognised: Option<u32>,
+    /// The steps in their order. The opening of the readers is not among them.
+    pub steps: Vec<OpenStep>,
+}
+
+/// A step of an opening.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OpenStep {
+    /// What was done.
+    pub name: &'static str,
+    /// How long it took.
+    pub took: Duration,
 }

@@ -14,7 +14,7 @@ pub use crate::handle::InvalidValue;
 pub use close::CloseError;
 pub use closure::ClosureError;
 pub use failure::StoreFailure;
-pub use open::{HookFailure, MigrationFailure, OpenError};
+pub use open::{HookFailure, MigrationFailure, OpenError, RecogniseFailure};
 pub use read::ReadError;
 pub use retention::RetentionFailure;
 pub use sqlite::SqliteError;

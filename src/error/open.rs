@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{RetentionFailure, SqliteError};
+use super::{ClosureError, RetentionFailure, SqliteError};
 
 /// Why a store could not be opened. Every variant names the path.
 ///
@@ -14,7 +14,8 @@ use super::{RetentionFailure, SqliteError};
 ///
 /// - A database that is refused for what it is or for who has it ([`AlreadyOpen`](Self::AlreadyOpen),
 ///   [`OrphanedWal`](Self::OrphanedWal), [`NotADatabase`](Self::NotADatabase), [`Corrupt`](Self::Corrupt),
-///   [`SchemaTooNew`](Self::SchemaTooNew), [`ForeignApplication`](Self::ForeignApplication)) keeps its content:
+///   [`SchemaTooNew`](Self::SchemaTooNew), [`Unrecognised`](Self::Unrecognised),
+///   [`ForeignApplication`](Self::ForeignApplication)) keeps its content:
 ///   the main file and its WAL are what they were before, except that a rollback journal which a crash left
 ///   behind has been played back.
 /// - An opening that fails later ([`Busy`](Self::Busy), [`Setting`](Self::Setting), [`Hook`](Self::Hook),
@@ -110,6 +111,14 @@ pub enum OpenError {
         found: u32,
         /// How many migrations this program knows.
         known: u32,
+    },
+    /// The database has tables but no version, and the program did not recognise where its schema stands (see
+    /// [`StoreBuilder::recognise`](crate::StoreBuilder::recognise)). It is left as it was found.
+    Unrecognised {
+        /// The database file.
+        path: PathBuf,
+        /// What the program said.
+        failure: RecogniseFailure,
     },
     /// The database belongs to another application.
     ForeignApplication {
@@ -232,6 +241,18 @@ pub enum HookFailure {
     TemporaryObjects,
 }
 
+/// Why the schema of a file without a version was not recognised.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RecogniseFailure {
+    /// The program's function does not know such a schema.
+    Unknown,
+    /// Its function returned an error, or reading the schema failed.
+    Failed(ClosureError),
+    /// Its function panicked.
+    Panicked,
+}
+
 /// What went wrong in a migration.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -271,6 +292,7 @@ impl OpenError {
             | Self::NotADatabase { path, .. }
             | Self::Corrupt { path, .. }
             | Self::SchemaTooNew { path, .. }
+            | Self::Unrecognised { path, .. }
             | Self::ForeignApplication { path, .. }
             | Self::UnsafeSqlite { path, .. }
             | Self::Busy { path, .. }
@@ -388,6 +410,12 @@ impl fmt::Display for OpenError {
                  restore a backup from before it",
                 path.display()
             ),
+            Self::Unrecognised { path, failure } => write!(
+                f,
+                "{} has tables but no version, and its schema was not recognised: {failure}; check the path, or \
+                 teach the program this schema",
+                path.display()
+            ),
             Self::ForeignApplication { path, found, expected } => write!(
                 f,
                 "{} belongs to another application: its application_id is {found}, expected was {expected}; \
@@ -472,7 +500,18 @@ impl Error for OpenError {
             | Self::Hook { failure: HookFailure::Failed(source), .. }
             | Self::Migration { failure: MigrationFailure::Sql(source), .. } => Some(source),
             Self::Migration { failure: MigrationFailure::Failed(source), .. } => Some(&**source),
+            Self::Unrecognised { failure: RecogniseFailure::Failed(source), .. } => Some(source.as_error()),
             _ => None,
+        }
+    }
+}
+
+impl fmt::Display for RecogniseFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("the program does not know it"),
+            Self::Failed(source) => write!(f, "{source}"),
+            Self::Panicked => f.write_str("the program's function for this panicked"),
         }
     }
 }

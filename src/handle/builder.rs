@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use super::open::{Open, Options, Place};
+use crate::error::ClosureError;
 use crate::migration::Migration;
 use crate::protocol::level::AckLevel;
 use crate::protocol::limits::{GroupLimits, QueueLimits};
 use crate::retention::{Retention, WallClock};
+use crate::sqlite::files::schema_look::SchemaLook;
 use crate::sqlite::plan::{OpenPlan, Reclaim};
 use crate::sqlite::reader::ReadLimits;
 use crate::sqlite::writer::{WalLimits, WriteLimits, WriterLimits};
@@ -78,6 +80,7 @@ impl StoreBuilder {
             migrations: Vec::new(),
             retention: Vec::new(),
             reclaim: Reclaim::Off,
+            recogniser: None,
         };
         let writer = WriterLimits {
             group: GroupLimits { commands: 256, bytes: MIB, time: Duration::from_millis(100) },
@@ -297,6 +300,54 @@ impl StoreBuilder {
     /// read, and should not block.
     pub fn wall_clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.options.clock = WallClock::new(now);
+        self
+    }
+
+    /// Says where the schema of a file stands that has tables but no version, because it was in use before the program
+    /// counted migrations: how many of the [`migrations`](Self::migrations) it has already. Default: none of them, so
+    /// that all are run.
+    ///
+    /// It is asked only when `PRAGMA user_version` is 0 and the file has tables, before anything is changed. On `None`,
+    /// an error or a panic the file is refused with [`OpenError::Unrecognised`](crate::OpenError::Unrecognised), and
+    /// with more than there are with [`OpenError::SchemaTooNew`](crate::OpenError::SchemaTooNew): it stays as it was
+    /// found. What it says is written in the transaction of the first migration that follows, or durably by itself if
+    /// none follows. The functions of [`on_connection`](Self::on_connection) are not there yet when it looks.
+    ///
+    /// ```
+    /// use walwright::{Migration, Store};
+    ///
+    /// const MIGRATIONS: &[Migration] = &[
+    ///     Migration::sql("CREATE TABLE message (id INTEGER PRIMARY KEY, body TEXT NOT NULL)"),
+    ///     Migration::sql("ALTER TABLE message ADD COLUMN edited_at INTEGER"),
+    ///     Migration::sql("CREATE TABLE marker (user TEXT PRIMARY KEY, read_to INTEGER)"),
+    /// ];
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("old.db");
+    /// # walwright::rusqlite::Connection::open(&path)?
+    /// #     .execute_batch("CREATE TABLE message (id INTEGER PRIMARY KEY, body TEXT NOT NULL, edited_at INTEGER)")?;
+    /// let store = Store::builder(path)
+    ///     .migrations(MIGRATIONS)
+    ///     .recognise(|schema| {
+    ///         Ok(match (schema.has_table("message")?, schema.has_column("message", "edited_at")?) {
+    ///             (true, true) => Some(2),
+    ///             (true, false) => Some(1),
+    ///             _ => None,
+    ///         })
+    ///     })
+    ///     .open()
+    ///     .wait()?;
+    /// assert_eq!(store.settings().opening.recognised, Some(2));
+    /// assert_eq!((store.settings().migrations_applied, store.settings().user_version), (1, 3));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn recognise<F>(mut self, recogniser: F) -> Self
+    where
+        F: Fn(&SchemaLook<'_>) -> Result<Option<u32>, ClosureError> + Send + Sync + 'static,
+    {
+        self.options.plan.recogniser = Some(Arc::new(recogniser));
         self
     }
 

@@ -15,3 +15,8 @@ pub(crate) mod writer;
 
 /// The engine's own table, in users' files: one row that says which commit sequences are reserved.
 pub(crate) const ENGINE_TABLE: &str = "walwright_sequence";
+
+/// Whether a table is the engine's own. Users' SQL may read such tables, and not write them.
+pub(crate) fn is_engine_table(name: &str) -> bool {
+    [ENGINE_TABLE].iter().any(|own| own.eq_ignore_ascii_case(name))
+}

@@ -3,12 +3,17 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::files::schema_look::SchemaLook;
+use crate::error::ClosureError;
 use crate::migration::Migration;
 use crate::retention::Retention;
 use crate::sync::Arc;
 
 /// The user's own preparation of every connection: functions, collations, settings.
 pub(crate) type ConnectionHook = Arc<dyn Fn(&rusqlite::Connection) -> rusqlite::Result<()> + Send + Sync>;
+
+/// The user's own look at a schema that has no version.
+pub(crate) type Recogniser = Arc<dyn Fn(&SchemaLook<'_>) -> Result<Option<u32>, ClosureError> + Send + Sync>;
 
 /// What a store is to be opened with.
 #[derive(Clone)]
@@ -31,6 +36,8 @@ pub(crate) struct OpenPlan {
     pub hook: Option<ConnectionHook>,
     pub migrations: Vec<Migration>,
     pub retention: Vec<Retention>,
+    /// Says how many migrations a schema without a version has already.
+    pub recogniser: Option<Recogniser>,
     pub reclaim: Reclaim,
 }
 

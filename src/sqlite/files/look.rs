@@ -9,9 +9,11 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, ffi};
 
 use super::identity::{length, sidecar};
+use super::schema_look::recognise;
 use crate::error::OpenError;
 use crate::sqlite::patience::Patience;
 use crate::sqlite::plan::OpenPlan;
+use crate::sqlite::settings;
 
 const DOING: &str = "looking at the database";
 
@@ -21,9 +23,19 @@ pub(crate) enum Finding {
     /// Nothing there, or an empty file without a WAL: a database that is still to be written.
     Nothing,
     /// A database that may be opened.
-    Database,
+    Database(Found),
     /// A rollback journal has to be played back before the database can be read.
     HotJournal,
+}
+
+/// A database as it was found, before anything was changed.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) journal_mode: String,
+    pub(crate) pages: u64,
+    pub(crate) user_version: u32,
+    /// How many migrations the program recognised in a schema without a version.
+    pub(crate) recognised: Option<u32>,
 }
 
 /// What a database says about itself.
@@ -31,6 +43,8 @@ pub(crate) enum Finding {
 pub(crate) struct Facts {
     pub(crate) application_id: i32,
     pub(crate) user_version: u32,
+    pub(crate) journal_mode: String,
+    pub(crate) pages: u64,
 }
 
 /// Looks at the database at `path` and refuses what is not the program's.
@@ -64,7 +78,13 @@ pub(crate) fn look(plan: &OpenPlan, path: &Path, patience: &Patience) -> Result<
         None => Ok(Finding::HotJournal),
         Some(facts) => {
             judge(plan, path, &facts)?;
-            Ok(Finding::Database)
+            let recognised = if facts.user_version == 0 { recognise(plan, path, &connection)? } else { None };
+            if let Some(applied) = recognised {
+                // As it will be stamped.
+                judge(plan, path, &Facts { user_version: applied, ..facts.clone() })?;
+            }
+            let Facts { journal_mode, pages, user_version, .. } = facts;
+            Ok(Finding::Database(Found { journal_mode, pages, user_version, recognised }))
         }
     }
 }
@@ -87,7 +107,10 @@ pub(crate) fn facts(connection: &Connection) -> rusqlite::Result<Facts> {
     let application_id = transaction.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     let user_version: i32 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     // A negative version is none that a list of migrations can have made: as a huge one it is refused.
-    Ok(Facts { application_id, user_version: user_version.cast_unsigned() })
+    let pages: i64 = transaction.query_row("PRAGMA page_count", [], |row| row.get(0))?;
+    let journal_mode = settings::journal_mode(&transaction)?;
+    let (user_version, pages) = (user_version.cast_unsigned(), pages.unsigned_abs());
+    Ok(Facts { application_id, user_version, journal_mode, pages })
 }
 
 /// Refuses a database of another application, or of a newer version of the program.

@@ -5,3 +5,4 @@ pub(crate) mod identity;
 pub(crate) mod look;
 pub(crate) mod owner_lock;
 pub(crate) mod place;
+pub(crate) mod schema_look;

@@ -7,7 +7,7 @@ use super::error::{NoTable, ShapeError};
 use super::indexes::{Index, read_indexes};
 use super::words::text;
 use crate::row::{Affinity, ColumnShape, Revision, RevisionKind, TableShape};
-use crate::sqlite::ENGINE_TABLE;
+use crate::sqlite::is_engine_table;
 
 /// The names by which SQLite knows a rowid, unless a column took them.
 const ROWID_NAMES: [&str; 3] = ["rowid", "_rowid_", "oid"];
@@ -61,7 +61,7 @@ pub(super) struct Found {
 
 pub(super) fn find_table(connection: &Connection, table_name: &str) -> Result<Found, ShapeError> {
     let refused = |what| Err(ShapeError::NotATable { table: table_name.to_owned(), what });
-    if table_name.eq_ignore_ascii_case(ENGINE_TABLE) {
+    if is_engine_table(&table_name) {
         return refused(NoTable::Engines);
     }
     if table_name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("sqlite_")) {

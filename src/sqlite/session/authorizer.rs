@@ -7,7 +7,7 @@
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization, TransactionOperation};
 
-use crate::sqlite::ENGINE_TABLE;
+use crate::sqlite::is_engine_table;
 use crate::sync::Arc;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -241,9 +241,8 @@ fn refusal(context: &AuthContext<'_>) -> Option<String> {
         | AuthAction::DropVtable { table_name, .. }
         | AuthAction::Insert { table_name }
         | AuthAction::Update { table_name, .. }
-        | AuthAction::AlterTable { table_name, .. } => table_name
-            .eq_ignore_ascii_case(ENGINE_TABLE)
-            .then(|| format!("changing the engine's own table {ENGINE_TABLE}")),
+        | AuthAction::AlterTable { table_name, .. } => is_engine_table(table_name)
+            .then(|| format!("changing the engine's own table {}", table_name.to_ascii_lowercase())),
         AuthAction::DropView { .. } | AuthAction::Reindex { .. } | AuthAction::Analyze { .. } => None,
         _ => Some("an action that is unknown to this version".to_owned()),
     }

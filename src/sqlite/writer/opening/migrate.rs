@@ -9,7 +9,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::error::{MigrationFailure, OpenError};
 use crate::migration::{Migration, Step};
-use crate::sqlite::ENGINE_TABLE;
+use crate::sqlite::is_engine_table;
 use crate::sqlite::patience::Patience;
 use crate::sqlite::plan::OpenPlan;
 use crate::sqlite::settings;
@@ -20,17 +20,26 @@ const DOING: &str = "migrating";
 
 /// Applies what is missing and returns how many migrations that were; writes nothing if none.
 ///
+/// A database without a version counts as one with `recognised` migrations. That is stamped with the first one that
+/// follows them, in its transaction, or by itself if none follows: a program that stops before has changed nothing.
+///
 /// The connection must not be used for anything else afterwards if there were some: a migration's
 /// function may have left settings, temporary objects or attached databases on it.
 pub(super) fn migrate(
     plan: &OpenPlan,
     path: &Path,
     connection: &mut Connection,
+    recognised: Option<u32>,
     patience: &Patience,
 ) -> Result<u32, OpenError> {
     let sqlite = |error| OpenError::from_sqlite(path, DOING, error);
-    let done = usize::try_from(settings::read(connection, "user_version").map_err(sqlite)?).unwrap_or(0);
+    let version = settings::read(connection, "user_version").map_err(sqlite)?;
+    let recognised = recognised.filter(|_| version == 0);
+    let done = recognised.map_or_else(|| usize::try_from(version).unwrap_or(0), |applied| applied as usize);
     if done >= plan.migrations.len() {
+        if let Some(applied) = recognised.filter(|applied| *applied > 0) {
+            stamp(path, connection, applied, patience)?;
+        }
         return Ok(0);
     }
     let guard = Guard::default();
@@ -46,6 +55,15 @@ pub(super) fn migrate(
         applied += 1;
     }
     Ok(applied)
+}
+
+/// Gives a database the version that its schema was recognised to have.
+fn stamp(path: &Path, connection: &Connection, version: u32, patience: &Patience) -> Result<(), OpenError> {
+    patience.wait_for(path, "stamping the version that was recognised", || {
+        connection.pragma_update(None, "user_version", version).map(Some)
+    })?;
+    tracing::info!(path = %path.display(), version, "gave the database the version of its schema");
+    Ok(())
 }
 
 /// Applies one migration in a transaction of its own, which ends with it, whatever happens.
@@ -145,7 +163,7 @@ impl Guard {
                 | AuthAction::Delete { table_name }
                 | AuthAction::DropTable { table_name }
                 | AuthAction::AlterTable { table_name, .. }
-                    if table_name.eq_ignore_ascii_case(ENGINE_TABLE) =>
+                    if is_engine_table(table_name) =>
                 {
                     Authorization::Deny
                 }

@@ -10,19 +10,20 @@ mod wal_file;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
 use self::convert::Conversion;
+use self::reserve::has_sequences;
 pub(in crate::sqlite::writer) use self::reserve::reserve;
 use crate::error::OpenError;
 use crate::retention::{Retention, SweepPlan};
-use crate::settings::Settings;
+use crate::settings::{OpenReport, OpenStep, Settings};
 use crate::sqlite::ENGINE_TABLE;
 use crate::sqlite::files::create::Created;
 use crate::sqlite::files::identity::{FileIdentity, length, sidecar};
-use crate::sqlite::files::look::{self, Finding};
+use crate::sqlite::files::look::{self, Finding, Found};
 use crate::sqlite::files::owner_lock::OwnerLock;
 use crate::sqlite::files::place::{self, Place};
 use crate::sqlite::patience::Patience;
@@ -105,18 +106,20 @@ fn own(
 ) -> Result<Owned, OpenError> {
     let wal = sidecar(path, "-wal");
     let had_wal = wal.exists();
+    let mut clock = StepClock::start();
     let finding = look::look(plan, path, patience).inspect_err(|_| {
         // To look at a database in WAL mode, SQLite makes sidecars.
         if !had_wal && length(&wal).is_ok_and(|length| length == Some(0)) {
             connect::remove_sidecars(plan, path);
         }
     })?;
+    clock.did("look at the file");
     if let Finding::Nothing = finding {
         created.file(path)?;
     }
     lock.covers(path)?;
     let mut connection = connect::connect(plan, path, patience)?;
-    let settled = settle(plan, path, &mut connection, &finding, patience).and_then(|settled| {
+    let settled = settle(plan, path, &mut connection, finding, clock, patience).and_then(|settled| {
         let identity = FileIdentity::capture(path).map_err(|e| OpenError::from_io(path, DOING, e))?;
         Ok((settled, identity))
     });
@@ -149,22 +152,37 @@ fn settle(
     plan: &OpenPlan,
     path: &Path,
     connection: &mut Connection,
-    finding: &Finding,
+    finding: Finding,
+    mut clock: StepClock,
     patience: &Patience,
 ) -> Result<Settled, OpenError> {
     recover::read_through(plan, path, connection, patience)?;
+    let (is_new, was_hot) = (matches!(finding, Finding::Nothing), matches!(finding, Finding::HotJournal));
+    let found = match finding {
+        Finding::Nothing => None,
+        Finding::Database(found) => Some(found),
+        // Nothing but the recovery has changed the file: what the look could not see can be seen now.
+        Finding::HotJournal => match look::look(plan, path, patience)? {
+            Finding::Database(found) => Some(found),
+            Finding::Nothing | Finding::HotJournal => None,
+        },
+    };
+    clock.did("recover");
     vacuum::choose(plan, path, connection, patience)?;
     let conversion = convert::convert(path, connection, plan.require_wal, patience)?;
     let degraded = conversion == Conversion::Degraded;
-    let converted = conversion == Conversion::Converted && !matches!(finding, Finding::Nothing);
+    let converted = conversion == Conversion::Converted && !is_new;
     if converted {
         tracing::info!(path = %path.display(), "switched the database to WAL mode");
     }
+    clock.did("switch to WAL mode");
     let wal_bytes_recovered = recover::empty_wal(path, connection, patience)?;
+    clock.did("empty the WAL");
 
     let synchronous = if degraded { SYNCHRONOUS_EXTRA } else { SYNCHRONOUS_FULL };
     prepare(plan, path, connection, synchronous, patience)?;
-    let migrations_applied = migrate::migrate(plan, path, connection, patience)?;
+    let recognised = found.as_ref().and_then(|found| found.recognised);
+    let migrations_applied = migrate::migrate(plan, path, connection, recognised, patience)?;
     if migrations_applied > 0 {
         // Whatever the migrations left on the connection goes with it.
         *connection = connect::connect(plan, path, patience)?;
@@ -172,22 +190,57 @@ fn settle(
     }
     let rebuilt = vacuum::rebuild(plan, path, connection, patience)?;
     let sweeps = plan_sweeps(plan, path, connection)?;
+    clock.did("migrate");
     mark(plan, path, connection, patience)?;
-    let sequences =
-        patience.wait_for(path, "reserving commit sequences", || reserve(connection, 1).map(Some))?;
+    let sequences = patience.wait_for(path, "reserving commit sequences", || {
+        // What has been in use is left alone: its first write reserves what it needs.
+        if has_sequences(connection)? { Ok(Some(0..0)) } else { reserve(connection, 1).map(Some) }
+    })?;
+    clock.did("reserve commit sequences");
 
     // From here on the connection waits for others as long as its user wants.
     settings::apply(plan, path, connection, synchronous)?;
     let settings = Settings {
         created: false,
         converted,
-        recovered: wal_bytes_recovered > 0 || matches!(finding, Finding::HotJournal),
+        recovered: wal_bytes_recovered > 0 || was_hot,
         wal_bytes_recovered,
         migrations_applied,
+        opening: report(found, clock),
         rebuilt,
         ..read_back(path, connection, degraded)?
     };
     Ok(Settled { settings, sequences, degraded, sweeps })
+}
+
+fn report(found: Option<Found>, clock: StepClock) -> OpenReport {
+    let mut report = OpenReport { steps: clock.steps, ..OpenReport::default() };
+    if let Some(Found { journal_mode, pages, user_version, recognised }) = found {
+        report.journal_mode_before = Some(journal_mode);
+        report.pages_before = pages;
+        report.user_version_before = user_version;
+        report.recognised = recognised;
+    }
+    report
+}
+
+/// How long the steps take, one after the other.
+struct StepClock {
+    since: Instant,
+    steps: Vec<OpenStep>,
+}
+
+impl StepClock {
+    fn start() -> Self {
+        Self { since: Instant::now(), steps: Vec::new() }
+    }
+
+    /// The step of this name ends here.
+    fn did(&mut self, name: &'static str) {
+        let now = Instant::now();
+        self.steps.push(OpenStep { name, took: now.saturating_duration_since(self.since) });
+        self.since = now;
+    }
 }
 
 /// The user's hook, then the settings of the store. Locks are waited for by `patience`, still.
@@ -257,6 +310,7 @@ fn read_back(path: &Path, connection: &Connection, degraded: bool) -> Result<Set
         recovered: false,
         wal_bytes_recovered: 0,
         migrations_applied: 0,
+        opening: OpenReport::default(),
         reclaims_space: vacuum::can_reclaim(path, connection)?,
         rebuilt: false,
     })

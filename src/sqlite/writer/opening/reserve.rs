@@ -30,6 +30,13 @@ pub(in crate::sqlite::writer) fn reserve(
     range
 }
 
+/// Whether sequences have been reserved in this database before. Then its table is there, and an opening that changes
+/// nothing else need not write.
+pub(super) fn has_sequences(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?1)";
+    connection.query_row(sql, [ENGINE_TABLE], |row| row.get(0))
+}
+
 fn take(connection: &Connection, floor: u64) -> rusqlite::Result<Range<u64>> {
     let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
     transaction.execute_batch(&format!(

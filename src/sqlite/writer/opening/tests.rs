@@ -39,6 +39,7 @@ pub(in crate::sqlite::writer) fn plan(path: &Path) -> OpenPlan {
         retention: Vec::new(),
         reclaim: crate::sqlite::plan::Reclaim::Off,
         migrations: Vec::new(),
+        recogniser: None,
     }
 }
 

@@ -38,7 +38,8 @@ fn each_is_applied_once_and_nothing_is_written_when_up_to_date() {
     assert_eq!(one::<i64>(&opened.connection, "SELECT count(*) FROM a"), 1);
     let changes = opened.connection.total_changes();
     let patience = Patience::new(Duration::ZERO);
-    let applied = migrate::migrate(&with(&path, &[FIRST, SECOND]), &path, &mut opened.connection, &patience);
+    let applied =
+        migrate::migrate(&with(&path, &[FIRST, SECOND]), &path, &mut opened.connection, None, &patience);
     assert_eq!((applied.unwrap(), opened.connection.total_changes()), (0, changes));
 }
 
