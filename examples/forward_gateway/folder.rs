@@ -18,14 +18,14 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Makes a folder below `parent`, or on a real filesystem if there is a choice.
-    pub fn create(parent: Option<&Path>) -> Result<Self> {
+    /// Makes a folder for this example below `parent`, or on a real filesystem if there is a choice.
+    pub fn create(parent: Option<&Path>, example: &str) -> Result<Self> {
         let parent = match parent {
             Some(parent) => parent.to_owned(),
             None => default_parent()?,
         };
         let dir = tempfile::Builder::new()
-            .prefix("forward-gateway-")
+            .prefix(&format!("{example}-"))
             .tempdir_in(&parent)
             .map_err(|error| format!("cannot make a folder in {}: {error}", parent.display()))?;
         Ok(Self { dir, databases: AtomicUsize::new(0) })
@@ -34,7 +34,7 @@ impl Folder {
     /// The path of a database that is not there yet.
     pub fn new_database(&self) -> PathBuf {
         let number = self.databases.fetch_add(1, Ordering::Relaxed);
-        self.dir.path().join(format!("gateway-{number}.db"))
+        self.dir.path().join(format!("{number}.db"))
     }
 
     /// What the folder is on. It takes some fifty syncs.

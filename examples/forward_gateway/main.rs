@@ -118,7 +118,7 @@ enum Ending {
 }
 
 fn measure(options: &Options) -> Result<Ending> {
-    let folder = Folder::create(options.dir.as_deref())?;
+    let folder = Folder::create(options.dir.as_deref(), "forward-gateway")?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ending = runtime.block_on(async {
         tokio::select! {

@@ -28,6 +28,14 @@ impl Progress {
         }
     }
 
+    /// Says how far the current step is. Only on a terminal: elsewhere it would be a line for each.
+    #[allow(dead_code, reason = "another example uses it")]
+    pub fn update(&self, what: fmt::Arguments) {
+        if self.terminal {
+            eprint!("{ERASE}[{}/{}] {what} ...", self.step, self.steps);
+        }
+    }
+
     /// Says something that stays.
     pub fn note(&self, what: fmt::Arguments) {
         self.clear();

@@ -148,7 +148,8 @@ fn c37_opening_lets_other_tasks_run() {
         assert!(!opening.is_finished());
         hold.release();
         opening.await.unwrap().unwrap().close().await.unwrap();
-        // An opening that is given up closes again by itself.
+        // An opening that is given up closes again by itself. (That of the file above would write nothing.)
+        let path = scratch.join("b.db");
         let hold = vfs.hold_syncs(None);
         let opening = tokio::spawn(Store::builder(&path).vfs(vfs.name()).open().into_future());
         let_tick(&ticks, 5).await;
