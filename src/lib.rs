@@ -40,6 +40,7 @@
 //! | to | see |
 //! |---|---|
 //! | open a file | [`Store::builder`], [`StoreBuilder`], [`Migration`]; in tests [`Store::temporary`] |
+//! | adopt a file without a version | [`StoreBuilder::recognise`], [`SchemaLook`], [`OpenReport`] |
 //! | change and read rows of a table | [`Store::table`], [`Table`], [`Row`] |
 //! | list rows page by page, filtered | [`Table::page`], [`Table::stream`], [`Cursor`], [`Filter`] |
 //! | run one statement that writes | [`Store::execute`], [`Store::execute_returning`] |

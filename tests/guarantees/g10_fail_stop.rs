@@ -174,14 +174,33 @@ fn a_checkpoint_that_fails_stops_the_store() {
 fn an_opening_whose_sync_fails_is_refused_and_the_next_one_works() {
     run(|| {
         let bed = Bed::new();
-        let store = bed.open();
-        store.close().wait().unwrap();
         bed.vfs.arm(FaultPlan::fail(Operation::Sync).on(FileKind::Wal));
         let refused = bed.builder().open().wait();
-        assert!(refused.is_err(), "opening reserves a range, durably");
+        assert!(refused.is_err(), "the first opening makes tables and reserves a range, durably");
         bed.vfs.disarm();
         let store = bed.open();
         insert(&store, 1).wait().unwrap();
+    });
+}
+
+/// Opening a file that needs nothing writes nothing, so the first write is what reserves a range of sequences.
+#[test]
+fn a_first_write_whose_reservation_fails_stops_the_store() {
+    run(|| {
+        let bed = Bed::new();
+        bed.open().close().wait().unwrap();
+        let store = bed.builder().open().wait().unwrap();
+        bed.vfs.arm(FaultPlan::fail(Operation::Sync).on(FileKind::Wal));
+        let error = insert(&store, 1).wait().unwrap_err();
+        assert!(matches!(error, WriteError::Stopped(_)), "{error:?}");
+        assert_eq!(error.outcome(), Outcome::NotStarted);
+        bed.vfs.disarm();
+        assert!(matches!(insert(&store, 2).wait(), Err(WriteError::Stopped(_))));
+        assert!(store.close().wait().is_err());
+        let store = bed.open();
+        insert(&store, 3).wait().unwrap();
+        let rows = store.query("SELECT group_concat(id) FROM t", ()).wait().unwrap();
+        assert_eq!(rows[0].get::<String>(0).unwrap(), "3");
     });
 }
 

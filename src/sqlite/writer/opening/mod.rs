@@ -188,9 +188,12 @@ fn settle(
         *connection = connect::connect(plan, path, patience)?;
         prepare(plan, path, connection, synchronous, patience)?;
     }
-    let rebuilt = vacuum::rebuild(plan, path, connection, patience)?;
-    let sweeps = plan_sweeps(plan, path, connection)?;
     clock.did("migrate");
+    let rebuilt = vacuum::rebuild(plan, path, connection, patience)?;
+    if rebuilt {
+        clock.did("rebuild the file");
+    }
+    let sweeps = plan_sweeps(plan, path, connection)?;
     mark(plan, path, connection, patience)?;
     let sequences = patience.wait_for(path, "reserving commit sequences", || {
         // What has been in use is left alone: its first write reserves what it needs.
