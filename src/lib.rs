@@ -43,6 +43,7 @@
 //! | adopt a file without a version | [`StoreBuilder::recognise`], [`SchemaLook`], [`OpenReport`] |
 //! | change and read rows of a table | [`Store::table`], [`Table`], [`Row`] |
 //! | list rows page by page, filtered | [`Table::page`], [`Table::stream`], [`Cursor`], [`Filter`] |
+//! | find rows by text | [`Table::search_index`], [`SearchIndex`] |
 //! | run one statement that writes | [`Store::execute`], [`Store::execute_returning`] |
 //! | do several things, all or none | [`Store::write`] with a closure on a [`Tx`], [`Store::batch`] |
 //! | read | [`Store::read`] with a closure on a [`Db`], [`Store::query`] |
@@ -96,6 +97,7 @@ mod migration;
 mod protocol;
 mod retention;
 mod row;
+mod search;
 mod settings;
 mod sqlite;
 mod sync;
@@ -103,7 +105,7 @@ mod table;
 
 pub use error::{
     CloseError, ClosureError, Conflict, HookFailure, MigrationFailure, OpenError, Outcome, ReadError,
-    RecogniseFailure, RetentionFailure, SqliteError, StoreFailure, TableError, WriteError,
+    RecogniseFailure, RetentionFailure, SearchIndexError, SqliteError, StoreFailure, TableError, WriteError,
 };
 pub use handle::{
     Applied, Batch, Close, CloseFuture, ColumnIndex, IntoParams, InvalidValue, Open, OpenFuture, Params,
@@ -115,6 +117,10 @@ pub use migration::Migration;
 pub use protocol::level::AckLevel;
 pub use retention::{Retention, RetentionOf, TimeUnit};
 pub use row::{BulkReceipt, IntoKey, IntoValue, RevisionKind, RowReceipt, Unstorable, Value};
+pub use search::{
+    SearchCheck, SearchIndex, SearchIndexBuilder, SearchIndexFuture, SearchIndexRequest, SearchProgress,
+    SearchReady, SearchText,
+};
 pub use settings::{OpenReport, OpenStep, Settings};
 pub use sqlite::files::schema_look::SchemaLook;
 pub use sqlite::memory_statistics::{SqliteInUse, disable_sqlite_memory_statistics};

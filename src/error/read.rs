@@ -81,6 +81,26 @@ pub enum ReadError {
         /// The greatest number; the smallest is 1.
         greatest: usize,
     },
+    /// The text to search for has more than 1,000 characters. The read was not queued.
+    SearchTooLong,
+    /// The search index is being built. Wait for [`SearchIndex::ready`](crate::SearchIndex::ready).
+    IndexNotReady {
+        /// The index.
+        index: String,
+    },
+    /// There is no such search index any more. Open it again, which makes it.
+    NoSearchIndex {
+        /// The index.
+        index: String,
+    },
+    /// The search index is damaged; the table is not. Build the index anew:
+    /// [`SearchIndex::rebuild`](crate::SearchIndex::rebuild).
+    IndexDamaged {
+        /// The index.
+        index: String,
+        /// What SQLite said.
+        source: SqliteError,
+    },
     /// The table's rows have no order in which each has a place of its own: its key may be NULL, and it has no
     /// rowid, or none that can be asked for because columns took its names. The read was not queued.
     NoTotalOrder {
@@ -190,6 +210,16 @@ impl fmt::Display for ReadError {
             Self::InvalidLimit { limit, greatest } => {
                 write!(f, "a page cannot have {limit} rows, ask for 1 to {greatest}")
             }
+            Self::SearchTooLong => write!(f, "the text to search for has more than 1,000 characters"),
+            Self::IndexNotReady { index } => {
+                write!(f, "the search index {index} is being built; wait until it is ready")
+            }
+            Self::NoSearchIndex { index } => {
+                write!(f, "there is no search index {index} any more; open it again")
+            }
+            Self::IndexDamaged { index, source } => {
+                write!(f, "the search index {index} is damaged: {source}; rebuild it")
+            }
             Self::NoTotalOrder { table } => {
                 write!(f, "table {table} cannot be read in pages; declare the columns of its key NOT NULL")
             }
@@ -229,6 +259,7 @@ impl std::error::Error for ReadError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Sql(error) | Self::Corrupt(error) | Self::Io(error) => Some(error),
+            Self::IndexDamaged { source, .. } => Some(source),
             Self::Closure(error) => Some(error.as_error()),
             Self::InvalidValue(error) => Some(error),
             Self::Decode(error) => Some(error),

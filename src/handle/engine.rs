@@ -9,6 +9,7 @@ use crate::keeper::KeeperInbox;
 use crate::protocol::alarm::Alarm;
 use crate::protocol::limits::QueueLimits;
 use crate::protocol::queue::CommandQueue;
+use crate::search::SearchIndexes;
 use crate::sqlite::reader::{ReadCommand, ReadRoster};
 use crate::sqlite::session::{StopCheck, StopReason};
 use crate::sqlite::writer::WriteCommand;
@@ -24,6 +25,7 @@ pub(crate) struct Engine {
     pub(crate) write_stop: StopCheck,
     pub(crate) closers: Closers,
     pub(crate) keeper: KeeperInbox,
+    pub(crate) searches: SearchIndexes,
     process: Process,
 }
 
@@ -38,6 +40,7 @@ impl Engine {
             write_stop: StopCheck::new(),
             closers: Closers::new(),
             keeper: KeeperInbox::new(),
+            searches: SearchIndexes::default(),
             process: Process::current(),
         }
     }

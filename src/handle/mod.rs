@@ -19,7 +19,8 @@ mod write;
 
 pub(crate) use blocking::block_on;
 pub(crate) use engine::Engine;
-pub(crate) use write::settle;
+pub(crate) use latch::Latch;
+pub(crate) use write::{may_wait_for_write, settle};
 
 pub use batch::Batch;
 pub use builder::StoreBuilder;

@@ -363,13 +363,16 @@ impl Store {
     }
 
     /// Gives the keeper work to do that nobody waits for.
-    #[allow(dead_code)]
     pub(crate) fn keep(&self, chore: Box<dyn Chore>) -> Result<(), KeepError> {
         threads::keep(&self.core.engine, chore)
     }
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.core.engine
+    }
+
+    pub(crate) fn engine_handle(&self) -> Arc<Engine> {
+        Arc::clone(&self.core.engine)
     }
 
     /// Whether both are handles of one store.

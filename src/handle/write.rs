@@ -380,6 +380,11 @@ pub(crate) fn settle<T>(answer: Answer<WriteCommand>, extract: Extract<T>) -> Re
     }
 }
 
+/// Whether the thread may wait for a write that is on its way.
+pub(crate) fn may_wait_for_write() -> Result<(), WriteError> {
+    blocking::may_wait().map_err(|reason| cannot_wait(reason, true))
+}
+
 fn cannot_wait(reason: MustNotWait, admitted: bool) -> WriteError {
     match reason {
         MustNotWait::EngineThread => WriteError::Reentrant { admitted },

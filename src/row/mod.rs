@@ -14,8 +14,8 @@ mod values;
 
 pub(crate) use command::{Adjustments, BulkCommand, BulkWork, Guard, RowCommand, RowOp};
 pub(crate) use query::{
-    Condition, Order, OrderTerm, PageQuery, PageStart, RowPart, RowQuery, RowQueryKind, column_sql,
-    total_order,
+    Condition, Order, OrderTerm, PageQuery, PageStart, RowPart, RowQuery, RowQueryKind, SearchTerm,
+    column_sql, total_order,
 };
 pub(crate) use quote::quoted;
 pub(crate) use shape::{Affinity, ColumnShape, Revision, ShapeRequest, TableShape};

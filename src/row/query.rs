@@ -47,6 +47,8 @@ impl Condition {
 /// A part of the rows, in order.
 #[derive(Clone, PartialEq)]
 pub(crate) struct PageQuery {
+    /// Only rows that this finds.
+    pub(crate) search: Option<SearchTerm>,
     pub(crate) condition: Condition,
     /// As [`total_order`] makes it.
     pub(crate) order: Vec<OrderTerm>,
@@ -54,6 +56,15 @@ pub(crate) struct PageQuery {
     /// Away from the start against the order. The rows come in that direction too, nearest first.
     pub(crate) backward: bool,
     pub(crate) limit: usize,
+}
+
+/// What a search index is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SearchTerm {
+    /// The name of the index, which is one of the page's table, whose rowid is a column of it.
+    pub(crate) index: String,
+    /// A query in the index's own language.
+    pub(crate) query: Value,
 }
 
 /// Where a page starts.
@@ -87,6 +98,8 @@ pub(crate) enum RowPart {
     /// A column, by its place in the shape.
     Column(usize),
     Rowid,
+    /// How well it fits what was searched for, the best first; all alike where no index was asked.
+    Rank,
 }
 
 /// Completes an order so that it is total: behind the columns asked for come those of the key, in the direction of
@@ -158,7 +171,16 @@ impl RowQuery {
 
     fn values(&self) -> impl Iterator<Item = &Value> {
         let (keys, params, start) = self.lists();
-        keys.iter().flatten().chain(params).chain(start)
+        let search = self.search().map(|search| &search.query);
+        keys.iter().flatten().chain(params).chain(start).chain(search)
+    }
+
+    /// What a search index is asked for, if one is.
+    pub(crate) fn search(&self) -> Option<&SearchTerm> {
+        match &self.kind {
+            RowQueryKind::Page(page) => page.search.as_ref(),
+            _ => None,
+        }
     }
 
     /// The memory that it holds beside itself, in bytes.

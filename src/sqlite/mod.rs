@@ -15,8 +15,10 @@ pub(crate) mod writer;
 
 /// The engine's own table, in users' files: one row that says which commit sequences are reserved.
 pub(crate) const ENGINE_TABLE: &str = "walwright_sequence";
+/// Another one, in files with search indexes: one row for each that is being built.
+pub(crate) const SEARCH_TABLE: &str = "walwright_search";
 
 /// Whether a table is the engine's own. Users' SQL may read such tables, and not write them.
 pub(crate) fn is_engine_table(name: &str) -> bool {
-    [ENGINE_TABLE].iter().any(|own| own.eq_ignore_ascii_case(name))
+    [ENGINE_TABLE, SEARCH_TABLE].iter().any(|own| own.eq_ignore_ascii_case(name))
 }

@@ -127,9 +127,10 @@ fn fingerprint(table: &TableShape, order: &[OrderTerm]) -> u64 {
     for term in order {
         let column = match term.of {
             RowPart::Column(column) => name(column),
-            RowPart::Rowid => "",
+            RowPart::Rowid | RowPart::Rank => "",
         };
-        add(column, 1 + u8::from(term.descending));
+        let mark = if term.of == RowPart::Rank { 4 } else { 1 };
+        add(column, mark + u8::from(term.descending));
     }
     for column in &table.key {
         add(name(*column), 3);

@@ -30,6 +30,7 @@ pub use cursor::Cursor;
 pub use decode_error::DecodeError;
 pub use filter::{Filter, IntoFilterParams};
 pub use open::{OpenTable, OpenTableFuture, TableBuilder};
+pub(crate) use page::PageSearch;
 pub use page::{Page, PageRequest};
 pub use row::Row;
 pub use stream::RowStream;

@@ -12,7 +12,9 @@ use super::stream::RowStream;
 use super::table::Table;
 use crate::error::ReadError;
 use crate::handle::{Read, ReadFuture};
-use crate::row::{Order, PageQuery, PageStart, RowQuery, RowQueryKind, Value, total_order};
+use crate::row::{
+    Order, OrderTerm, PageQuery, PageStart, RowPart, RowQuery, RowQueryKind, SearchTerm, Value, total_order,
+};
 use crate::sqlite::reader::{ReadOutput, TableRows};
 use crate::sync::Arc;
 
@@ -63,12 +65,24 @@ const GREATEST_LIMIT: usize = 10_000;
 #[must_use = "a page is read only when it is awaited or waited for"]
 pub struct PageRequest<T> {
     table: Table<T>,
+    search: Option<PageSearch>,
     /// Names of columns, and whether they descend.
     order: Vec<(String, bool)>,
     filter: Option<Filter>,
     limit: usize,
     start: Start,
     deadline: Option<Duration>,
+}
+
+/// What a page of found rows is found by.
+#[derive(Clone)]
+pub(crate) struct PageSearch {
+    /// `None`: a filter finds them.
+    pub(crate) term: Option<SearchTerm>,
+    /// The best first.
+    pub(crate) is_ranked: bool,
+    /// The text is too long to be searched for.
+    pub(crate) is_too_long: bool,
 }
 
 #[derive(Clone)]
@@ -101,9 +115,9 @@ pub struct Page<T> {
 }
 
 impl<T> PageRequest<T> {
-    pub(super) fn new(table: Table<T>) -> Self {
+    pub(super) fn new(table: Table<T>, search: Option<PageSearch>) -> Self {
         let (order, filter, start) = (Vec::new(), None, Start::First);
-        Self { table, order, filter, limit: DEFAULT_LIMIT, start, deadline: None }
+        Self { table, search, order, filter, limit: DEFAULT_LIMIT, start, deadline: None }
     }
 
     /// Orders the rows by this column, smallest first. Of several the first decides, the next where rows are equal in
@@ -174,8 +188,15 @@ impl<T> PageRequest<T> {
             Ok(Order { column: known_column(table, name)?, descending: *descending })
         });
         let asked: Vec<_> = asked.collect::<Result<_, ReadError>>()?;
-        let order = total_order(table, &asked)
+        let mut order = total_order(table, &asked)
             .ok_or_else(|| ReadError::NoTotalOrder { table: table.name.clone() })?;
+        if self.search.as_ref().is_some_and(|search| search.is_too_long) {
+            return Err(ReadError::SearchTooLong);
+        }
+        if self.search.as_ref().is_some_and(|search| search.is_ranked) {
+            order.insert(0, OrderTerm { of: RowPart::Rank, descending: false, nullable: false });
+        }
+        let search = self.search.as_ref().and_then(|search| search.term.clone());
         let start = match &self.start {
             Start::First | Start::Last => PageStart::Edge,
             Start::After(cursor) | Start::Before(cursor) => PageStart::Behind(cursor.values(table, &order)?),
@@ -185,7 +206,7 @@ impl<T> PageRequest<T> {
             None => Default::default(),
         };
         let backward = self.is_backward();
-        let page = PageQuery { condition, order, start, backward, limit: self.limit };
+        let page = PageQuery { search, condition, order, start, backward, limit: self.limit };
         let columns = Arc::clone(&self.table.columns);
         Ok(RowQuery { table: Arc::clone(table), columns, kind: RowQueryKind::Page(page) })
     }

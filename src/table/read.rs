@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use super::decode::decode;
 use super::fields::names_of;
 use super::filter::{Filter, known_column};
-use super::page::PageRequest;
+use super::page::{PageRequest, PageSearch};
 use super::stream::RowStream;
 use super::table::Table;
 use crate::error::ReadError;
@@ -74,6 +74,10 @@ impl<T> Table<T> {
 
     fn question(&self, columns: &[usize], kind: RowQueryKind) -> RowQuery {
         RowQuery { table: Arc::clone(&self.shape), columns: columns.into(), kind }
+    }
+
+    pub(crate) fn page_of_found(&self, search: PageSearch) -> PageRequest<T> {
+        PageRequest::new(self.clone(), Some(search))
     }
 
     pub(super) fn ask<R>(
@@ -188,7 +192,7 @@ impl<T: DeserializeOwned> Table<T> {
     /// Starts a request for a page of rows: the first 100 in the order of the key, unless it is told otherwise.
     /// See [`PageRequest`].
     pub fn page(&self) -> PageRequest<T> {
-        PageRequest::new(self.clone())
+        PageRequest::new(self.clone(), None)
     }
 
     /// All rows in the order of the key, read page by page. See [`RowStream`].

@@ -19,6 +19,7 @@ use crate::row::{
     BulkWork, Guard, IntoKey, IntoValue, RowCommand, RowOp, RowReceipt, RowValues, TableShape, Value,
     ValueRef,
 };
+use crate::search::SearchIndexBuilder;
 use crate::sqlite::writer::{ModifyCall, RowEffect, WriteOutput, WriteTask, WriteValue};
 use crate::sync::Arc;
 
@@ -145,6 +146,26 @@ impl<T> Table<T> {
     pub fn update_where(&self, column: &str, value: impl IntoValue) -> BulkUpdate<T> {
         let rows = self.place(column).and_then(|column| Ok((column, self.value(column, value)?)));
         BulkUpdate::of_rows(self, rows)
+    }
+
+    /// Starts opening a search index over columns of this table, which needs an `INTEGER PRIMARY KEY`. It is made if
+    /// it is not there. See [`SearchIndex`](crate::SearchIndex).
+    ///
+    /// `name` is that of the index in the database file, where it stands beside the tables; triggers get names that
+    /// begin with it.
+    pub fn search_index(&self, name: impl Into<String>) -> SearchIndexBuilder<T>
+    where
+        T: 'static,
+    {
+        SearchIndexBuilder::new(self.clone(), name.into())
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(crate) fn shape(&self) -> &Arc<TableShape> {
+        &self.shape
     }
 
     pub(super) fn command(&self, op: RowOp, values: RowValues) -> RowCommand {

@@ -24,6 +24,9 @@ use crate::sqlite::session::{
 };
 use crate::sync::Arc;
 
+/// FTS5 says so of its own pages; a page that SQLite itself finds damaged has a plain SQLITE_CORRUPT.
+const DAMAGED_INDEX: i32 = ffi::SQLITE_CORRUPT_VTAB;
+
 /// The bounds of reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadLimits {
@@ -134,11 +137,17 @@ impl Reader {
                     .map_err(|error| self.statement_error(error)),
                 ReadTask::Rows(query) => {
                     let table = Arc::clone(&query.table);
+                    let index = query.search().map(|search| search.index.clone());
                     match answer(&Db::new(&session), query, self.limits.result_bytes) {
                         Ok(RowAnswer::Rows(rows)) => Ok(ReadOutput::TableRows(rows)),
                         Ok(RowAnswer::Count(rows)) => Ok(ReadOutput::Count(rows)),
                         Ok(RowAnswer::Exist(found)) => Ok(ReadOutput::Exist(found)),
-                        Err(RowFailure::Closure(error)) => Err(self.row_error(&session, &table, error)),
+                        Err(RowFailure::Closure(error)) => {
+                            Err(self.row_error(&session, &table, index, error))
+                        }
+                        Err(RowFailure::NotReady) => {
+                            Err(ReadError::IndexNotReady { index: index.unwrap_or_default() })
+                        }
                         Err(RowFailure::TooLarge) => {
                             Err(ReadError::ResultTooLarge { limit: self.limits.result_bytes })
                         }
@@ -191,13 +200,30 @@ impl Reader {
     }
 
     /// SQLite refuses a question about rows only for the caller's SQL in a filter, or because the table has changed.
-    fn row_error(&self, session: &Session<'_>, table: &TableShape, error: ClosureError) -> ReadError {
-        let error = self.closure_error(error);
+    fn row_error(
+        &self,
+        session: &Session<'_>,
+        table: &TableShape,
+        index: Option<String>,
+        error: ClosureError,
+    ) -> ReadError {
+        let error = match (self.closure_error(error), &index) {
+            (ReadError::Corrupt(source), Some(index)) if source.extended_code() == DAMAGED_INDEX => {
+                return ReadError::IndexDamaged { index: index.clone(), source };
+            }
+            (error, _) => error,
+        };
         let is_refused = matches!(&error, ReadError::Sql(error) if error.code() == ffi::SQLITE_ERROR);
         // Where the schema cannot be read, what SQLite said first says more.
         if is_refused && matches!(session.as_engine(|| fits_schema(&self.desk.connection, table)), Ok(false))
         {
             return ReadError::SchemaChanged { table: table.name.clone() };
+        }
+        if let Some(index) = index
+            && is_refused
+            && !session.as_engine(|| has_table(&self.desk.connection, &index)).unwrap_or(true)
+        {
+            return ReadError::NoSearchIndex { index };
         }
         error
     }
@@ -223,6 +249,11 @@ impl Reader {
             StopReason::WalPressure => ReadError::WalPressure,
         }
     }
+}
+
+fn has_table(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE)";
+    connection.query_row(sql, [name], |row| row.get(0))
 }
 
 fn sqlite_error(error: SqliteError) -> ReadError {

@@ -4,7 +4,10 @@ use rusqlite::params_from_iter;
 
 use super::row_text::{self, GroupStep};
 use crate::error::ClosureError;
-use crate::row::{Condition, OrderTerm, PageQuery, RowQuery, RowQueryKind, TableShape, Value};
+use crate::row::{
+    Condition, OrderTerm, PageQuery, RowQuery, RowQueryKind, SearchTerm, TableShape, Value,
+};
+use crate::sqlite::SEARCH_TABLE;
 use crate::sqlite::row_value::{Bound, copied, heap_bytes};
 use crate::sqlite::session::{Db, Rows};
 
@@ -32,6 +35,8 @@ pub(super) enum RowFailure {
     Closure(ClosureError),
     /// The rows would take more than the limit.
     TooLarge,
+    /// The search index is not complete.
+    NotReady,
 }
 
 impl<E: Into<ClosureError>> From<E> for RowFailure {
@@ -117,6 +122,11 @@ fn last_of_each(
 
 /// Whether there are more rows than the page takes.
 fn by_page(db: &Db<'_>, query: &RowQuery, page: &PageQuery, taken: &mut Taken) -> Result<bool, RowFailure> {
+    if let Some(search) = &page.search
+        && !is_ready(db, search)?
+    {
+        return Err(RowFailure::NotReady);
+    }
     for statement in row_text::page(query, page) {
         // One more than the page takes shows that there are more.
         let wanted = page.limit.saturating_sub(taken.rows.len()).saturating_add(1);
@@ -132,6 +142,12 @@ fn by_page(db: &Db<'_>, query: &RowQuery, page: &PageQuery, taken: &mut Taken) -
         }
     }
     Ok(false)
+}
+
+/// Whether all rows are in the index. Asked on the snapshot on which it is searched.
+fn is_ready(db: &Db<'_>, search: &SearchTerm) -> Result<bool, RowFailure> {
+    let sql = format!("SELECT 1 FROM {SEARCH_TABLE} WHERE name = ?1");
+    Ok(db.query_optional(&sql, [&search.index], |_| Ok(()))?.is_none())
 }
 
 /// Rows, and what they take.

@@ -1,8 +1,14 @@
 //! The SQL of questions about rows.
 
 use crate::row::{
-    Condition, OrderTerm, PageQuery, PageStart, RowPart, RowQuery, TableShape, Value, column_sql, quoted,
+    Condition, OrderTerm, PageQuery, PageStart, RowPart, RowQuery, SearchTerm, TableShape, Value, column_sql,
+    quoted,
 };
+
+/// What a search finds, under names that no table and no column of a user has by chance.
+const FOUND: &str = "\"walwright found\"";
+const FOUND_ROWID: &str = "\"walwright rowid\"";
+const FOUND_RANK: &str = "\"walwright rank\"";
 
 /// A statement and its parameters, in order.
 #[derive(Debug, PartialEq)]
@@ -37,7 +43,7 @@ pub(super) enum GroupStep {
 
 /// Finds the last row of a group, in an order that descends in all terms and begins with the group.
 pub(super) fn last_of_next(query: &RowQuery, order: &[OrderTerm], step: GroupStep) -> String {
-    let names: Vec<_> = order.iter().map(|term| part_name(&query.table, term.of)).collect();
+    let names: Vec<_> = order.iter().map(|term| part_name(&query.table, term.of, None)).collect();
     let group = names.first().map_or("", String::as_str);
     let of_group = match step {
         GroupStep::First => String::new(),
@@ -55,6 +61,8 @@ pub(super) fn last_of_next(query: &RowQuery, order: &[OrderTerm], step: GroupSte
 /// range of an index on the columns of the order, read from where it begins. One statement for all of them would
 /// read every row that is equal to the start in the first term, for each page: SQLite looks up an OR of ranges by
 /// what they share, and a row value (`(at, id) > (?, ?)`) without its INTEGER PRIMARY KEY. And neither finds NULL.
+///
+/// A search is one statement: what it finds it finds anew in each, and sorts.
 pub(super) fn page<'q>(query: &RowQuery, page: &'q PageQuery) -> Vec<RowStatement<'q>> {
     let table = &*query.table;
     let terms = directed(table, page);
@@ -62,6 +70,7 @@ pub(super) fn page<'q>(query: &RowQuery, page: &'q PageQuery) -> Vec<RowStatemen
         PageStart::Edge => vec![Range::default()],
         PageStart::Behind(values) => ranges(&terms[..telling(table, page, values)], values),
     };
+    let ranges = if page.search.is_some() { vec![any_of(ranges)] } else { ranges };
     let select = select(query);
     let statement = |range: Range<'q>| {
         let mut sql = select.clone() + &where_all(&page.condition.sql, &range.sql);
@@ -71,7 +80,8 @@ pub(super) fn page<'q>(query: &RowQuery, page: &'q PageQuery) -> Vec<RowStatemen
             sql += if term.descending { " DESC" } else { "" };
         }
         sql += " LIMIT ?";
-        RowStatement { sql, params: page.condition.params.iter().chain(range.params).collect() }
+        let search = page.search.iter().map(|search| &search.query);
+        RowStatement { sql, params: search.chain(&page.condition.params).chain(range.params).collect() }
     };
     ranges.into_iter().map(statement).collect()
 }
@@ -85,7 +95,7 @@ struct Directed {
 
 fn directed(table: &TableShape, page: &PageQuery) -> Vec<Directed> {
     let direct = |term: &OrderTerm| Directed {
-        name: part_name(table, term.of),
+        name: part_name(table, term.of, page.search.as_ref()),
         descending: term.descending != page.backward,
         nullable: term.nullable,
     };
@@ -139,6 +149,15 @@ fn ranges<'q>(terms: &[Directed], values: &'q [Value]) -> Vec<Range<'q>> {
     ranges
 }
 
+/// The rows of all these ranges.
+fn any_of(ranges: Vec<Range<'_>>) -> Range<'_> {
+    let all: Vec<_> = ranges.iter().map(|range| range.sql.as_str()).filter(|sql| !sql.is_empty()).collect();
+    let sql = if all.len() > 1 { format!("(({}))", all.join(") OR (")) } else { all.concat() };
+    // No range at all: nothing comes behind the start.
+    let sql = if ranges.is_empty() { "0".to_owned() } else { sql };
+    Range { sql, params: ranges.into_iter().flat_map(|range| range.params).collect(), settled: 0 }
+}
+
 impl<'q> Range<'q> {
     fn and_is(&mut self, term: &Directed, value: &'q Value) {
         match value {
@@ -167,11 +186,33 @@ impl<'q> Range<'q> {
 }
 
 fn select(query: &RowQuery) -> String {
-    let mut parts: Vec<_> = query.selected().into_iter().map(|part| part_name(&query.table, part)).collect();
+    let (table, search) = (&*query.table, query.search());
+    let mut parts: Vec<_> =
+        query.selected().into_iter().map(|part| part_name(table, part, search)).collect();
     if parts.is_empty() {
         parts.push("1".to_owned());
     }
-    format!("SELECT {} FROM {}", parts.join(", "), quoted(&query.table.name))
+    let from = match search {
+        None => quoted(&table.name),
+        Some(search) => found(query, search),
+    };
+    format!("SELECT {} FROM {from}", parts.join(", "))
+}
+
+/// The rows that a search finds, each with what the index says of it.
+///
+/// What is found stands in a query of its own, so that its columns cannot be taken for those of the table, and first:
+/// CROSS JOIN keeps SQLite from looking every row of the table up in the index.
+fn found(query: &RowQuery, search: &SearchTerm) -> String {
+    let (table, index) = (&*query.table, quoted(&search.index));
+    let is_ranked = query.selected().contains(&RowPart::Rank);
+    let rank = if is_ranked { format!(", rank AS {FOUND_RANK}") } else { String::new() };
+    let key = table.rowid_column.map(|column| column_sql(table, column)).unwrap_or_default();
+    format!(
+        "(SELECT rowid AS {FOUND_ROWID}{rank} FROM {index} WHERE {index} MATCH ?) AS {FOUND} \
+         CROSS JOIN {table} ON {key} = {FOUND}.{FOUND_ROWID}",
+        table = quoted(&table.name),
+    )
 }
 
 fn where_all(condition: &str, range: &str) -> String {
@@ -183,9 +224,16 @@ fn where_all(condition: &str, range: &str) -> String {
     }
 }
 
-fn part_name(table: &TableShape, part: RowPart) -> String {
+fn part_name(table: &TableShape, part: RowPart, search: Option<&SearchTerm>) -> String {
     match part {
+        // The index gives rows in the order of their rowids, and from a given one on, without any sorting.
+        RowPart::Column(column) if search.is_some() && table.rowid_column == Some(column) => {
+            format!("{FOUND}.{FOUND_ROWID}")
+        }
         RowPart::Column(column) => column_sql(table, column),
         RowPart::Rowid => format!("{}.{}", quoted(&table.name), table.rowid_name.unwrap_or("rowid")),
+        RowPart::Rank if search.is_some() => format!("{FOUND}.{FOUND_RANK}"),
+        // A number as it stands would be taken for the number of a column in an ORDER BY.
+        RowPart::Rank => "(0.0 + 0.0)".to_owned(),
     }
 }

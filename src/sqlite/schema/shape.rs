@@ -61,7 +61,7 @@ pub(super) struct Found {
 
 pub(super) fn find_table(connection: &Connection, table_name: &str) -> Result<Found, ShapeError> {
     let refused = |what| Err(ShapeError::NotATable { table: table_name.to_owned(), what });
-    if is_engine_table(&table_name) {
+    if is_engine_table(table_name) {
         return refused(NoTable::Engines);
     }
     if table_name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("sqlite_")) {

@@ -63,6 +63,8 @@ const SETTING_PRAGMAS: &[&str] = &[
 #[derive(Default)]
 pub struct Guard {
     users: AtomicBool,
+    /// The engine runs SQL in a user's place, and may change its own tables.
+    engines: AtomicBool,
     asked: AtomicU32,
     deletes: AtomicBool,
     changes_schema: AtomicBool,
@@ -105,6 +107,11 @@ impl Guard {
         self.users.load(Ordering::Relaxed)
     }
 
+    /// Says whether users' SQL that comes next is in truth the engine's, which may change its own tables.
+    pub fn set_engines(&self, engines: bool) {
+        self.engines.store(engines, Ordering::Relaxed);
+    }
+
     /// Takes the notes and clears them. Costs one load when SQLite asked nothing.
     pub fn take_notes(&self) -> AuthorizerNotes {
         if self.asked.load(Ordering::Relaxed) == 0 {
@@ -130,7 +137,7 @@ impl Guard {
         }
         self.asked.fetch_add(1, Ordering::Relaxed);
         self.note(context);
-        match refusal(context) {
+        match refusal(context, self.engines.load(Ordering::Relaxed)) {
             None => Authorization::Allow,
             Some(what) => {
                 *self.denied.lock() = Some(what);
@@ -189,7 +196,9 @@ fn is_temporary_schema_table(name: &str) -> bool {
 }
 
 /// Why users' SQL may not do this, or `None` if it may.
-fn refusal(context: &AuthContext<'_>) -> Option<String> {
+///
+/// `is_engines`: it is the engine that runs it in the place of a user.
+fn refusal(context: &AuthContext<'_>, is_engines: bool) -> Option<String> {
     let temporary = context.database_name.is_some_and(|name| name.eq_ignore_ascii_case("temp"));
     match context.action {
         AuthAction::Select | AuthAction::Recursive | AuthAction::Read { .. } => None,
@@ -241,7 +250,7 @@ fn refusal(context: &AuthContext<'_>) -> Option<String> {
         | AuthAction::DropVtable { table_name, .. }
         | AuthAction::Insert { table_name }
         | AuthAction::Update { table_name, .. }
-        | AuthAction::AlterTable { table_name, .. } => is_engine_table(table_name)
+        | AuthAction::AlterTable { table_name, .. } => (!is_engines && is_engine_table(table_name))
             .then(|| format!("changing the engine's own table {}", table_name.to_ascii_lowercase())),
         AuthAction::DropView { .. } | AuthAction::Reindex { .. } | AuthAction::Analyze { .. } => None,
         _ => Some("an action that is unknown to this version".to_owned()),

@@ -179,6 +179,10 @@ impl<'c> Session<'c> {
         body()
     }
 
+    pub(super) fn allow_engine_tables(&self, allow: bool) {
+        self.state.guard.set_engines(allow);
+    }
+
     pub(super) fn prepare(&self, sql: &str) -> Result<Statement<'_>, Failure> {
         self.check()?;
         let text = sql.trim();

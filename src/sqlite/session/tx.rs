@@ -69,6 +69,21 @@ impl<'s> Tx<'s> {
         self.session.prepare(sql).map_err(Failure::into_closure)
     }
 
+    /// Runs SQL that may also change the engine's own tables. All else is as in a user's closure: what it deletes or
+    /// changes of the schema is noticed.
+    pub(crate) fn with_engine_tables<T>(&self, body: impl FnOnce() -> T) -> T {
+        /// The next SQL is a user's again, also after a panic.
+        struct Back<'a>(&'a Session<'a>);
+        impl Drop for Back<'_> {
+            fn drop(&mut self) {
+                self.0.allow_engine_tables(false);
+            }
+        }
+        let _back = Back(self.session);
+        self.session.allow_engine_tables(true);
+        body()
+    }
+
     /// The rowid of the row that was inserted last, also by an earlier command of the group.
     pub fn last_insert_rowid(&self) -> i64 {
         self.session.connection.last_insert_rowid()

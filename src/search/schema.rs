@@ -1,0 +1,164 @@
+//! Making an index, comparing the one that is there with the one that is wanted, and dropping it.
+//!
+//! All of it happens in one transaction on the writer, so that there is never a part of an index.
+
+use super::definition::{IndexDefinition, SchemaPart};
+use crate::error::{ClosureError, SearchIndexError};
+use crate::row::quoted;
+use crate::sqlite::SEARCH_TABLE;
+use crate::sqlite::session::Tx;
+
+/// What is there under the name of an index.
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    /// This very index.
+    Same,
+    /// An index with another definition, or without some of its triggers.
+    Other,
+    /// A table, view or index of another kind.
+    Foreign,
+}
+
+/// Makes the index unless it is there. Gives what refuses it, or whether there are rows that have to be put in.
+pub(super) fn open(
+    tx: &Tx<'_>,
+    index: &IndexDefinition,
+    replace: bool,
+) -> Result<Result<bool, SearchIndexError>, ClosureError> {
+    if !has_columns(tx, index)? {
+        return Ok(Err(SearchIndexError::SchemaChanged { table: index.table.name.clone() }));
+    }
+    match find(tx, index)? {
+        Found::Same => return Ok(Ok(is_waiting(tx, index)?)),
+        Found::Foreign => return Ok(Err(SearchIndexError::NameTaken { index: index.name.clone() })),
+        Found::Other if !replace => {
+            return Ok(Err(SearchIndexError::Differs { index: index.name.clone() }));
+        }
+        Found::Other => drop_parts(tx, &index.name)?,
+        Found::Nothing => {}
+    }
+    create(tx, index).map(Ok)
+}
+
+/// Makes the index anew, empty. Gives what refuses it, or whether there are rows that have to be put in.
+///
+/// A new table and not FTS5's own command: that needs what may be damaged.
+pub(super) fn rebuild(
+    tx: &Tx<'_>,
+    index: &IndexDefinition,
+) -> Result<Result<bool, SearchIndexError>, ClosureError> {
+    if !has_columns(tx, index)? {
+        return Ok(Err(SearchIndexError::SchemaChanged { table: index.table.name.clone() }));
+    }
+    if find(tx, index)? == Found::Foreign {
+        return Ok(Err(SearchIndexError::NameTaken { index: index.name.clone() }));
+    }
+    drop_parts(tx, &index.name)?;
+    create(tx, index).map(Ok)
+}
+
+/// Drops the index with all that belongs to it, if it is there.
+pub(super) fn remove(
+    tx: &Tx<'_>,
+    index: &IndexDefinition,
+) -> Result<Result<(), SearchIndexError>, ClosureError> {
+    if find(tx, index)? == Found::Foreign {
+        return Ok(Err(SearchIndexError::NameTaken { index: index.name.clone() }));
+    }
+    drop_parts(tx, &index.name).map(Ok)
+}
+
+fn create(tx: &Tx<'_>, index: &IndexDefinition) -> Result<bool, ClosureError> {
+    tx.execute(&index.index().sql, [])?;
+    tx.execute_batch(&index.settings())?;
+    for trigger in index.triggers() {
+        tx.execute(&trigger.sql, [])?;
+    }
+    tx.with_engine_tables(|| tx.execute(&IndexDefinition::places(), []))?;
+    // From here on the triggers put in every row that comes. Those up to the greatest of now are for the walk.
+    let last = format!("SELECT max({}) FROM {}", index.key_column(), quoted(&index.table.name));
+    let last: Option<i64> = tx.query_row(&last, [], |row| row.get(0))?;
+    let Some(last) = last else { return Ok(false) };
+    let begin = format!("INSERT INTO {SEARCH_TABLE} (name, next, last, done) VALUES (?1, ?2, ?3, 0)");
+    tx.with_engine_tables(|| tx.execute(&begin, (&index.name, i64::MIN, last)))?;
+    Ok(true)
+}
+
+/// Drops what has the names of an index's parts.
+fn drop_parts(tx: &Tx<'_>, name: &str) -> Result<(), ClosureError> {
+    for what in ["insert", "update", "move", "delete"] {
+        tx.execute(&format!("DROP TRIGGER IF EXISTS {}", quoted(&format!("{name}_{what}"))), [])?;
+    }
+    tx.execute(&format!("DROP TABLE IF EXISTS {}", quoted(name)), [])?;
+    if has_places(tx)? {
+        let forget = format!("DELETE FROM {SEARCH_TABLE} WHERE name = ?1");
+        tx.with_engine_tables(|| tx.execute(&forget, [name]))?;
+    }
+    Ok(())
+}
+
+/// Whether the table has what the index is made of. A trigger with a mistake is found only when it runs.
+fn has_columns(tx: &Tx<'_>, index: &IndexDefinition) -> Result<bool, ClosureError> {
+    let places = index.columns.iter().chain([&index.key]);
+    for place in places {
+        let Some(column) = index.table.columns.get(*place) else { return Ok(false) };
+        let sql = "SELECT count(*) FROM pragma_table_xinfo(?1, 'main') WHERE name = ?2 COLLATE NOCASE";
+        let found: i64 = tx.query_row(sql, (&index.table.name, &column.name), |row| row.get(0))?;
+        if found != 1 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn find(tx: &Tx<'_>, index: &IndexDefinition) -> Result<Found, ClosureError> {
+    let wanted = index.index();
+    let Some(found) = sql_of(tx, &wanted.name, false)? else {
+        let mut left = index.triggers().into_iter();
+        // Triggers without their index make commands fail.
+        let has_trigger = left.try_fold(false, |any, part| Ok::<_, ClosureError>(any || is_there(tx, &part)?))?;
+        return Ok(if has_trigger { Found::Other } else { Found::Nothing });
+    };
+    if !is_index(&found) {
+        return Ok(Found::Foreign);
+    }
+    let mut is_same = found == wanted.sql;
+    for trigger in index.triggers() {
+        is_same &= sql_of(tx, &trigger.name, true)?.is_some_and(|found| found == trigger.sql);
+    }
+    Ok(if is_same { Found::Same } else { Found::Other })
+}
+
+fn is_there(tx: &Tx<'_>, trigger: &SchemaPart) -> Result<bool, ClosureError> {
+    Ok(sql_of(tx, &trigger.name, true)?.is_some())
+}
+
+/// Whether it is a text that this module could have made, whatever the table and the columns.
+fn is_index(sql: &str) -> bool {
+    sql.contains(" USING fts5(c0") && sql.contains("contentless_delete=1")
+}
+
+fn sql_of(tx: &Tx<'_>, name: &str, is_trigger: bool) -> Result<Option<String>, ClosureError> {
+    let sql = "SELECT coalesce(sql, '') FROM main.sqlite_schema \
+               WHERE name = ?1 COLLATE NOCASE AND (type = 'trigger') = ?2";
+    tx.query_optional(sql, (name, is_trigger), |row| row.get(0))
+}
+
+fn has_places(tx: &Tx<'_>) -> Result<bool, ClosureError> {
+    Ok(sql_of(tx, SEARCH_TABLE, false)?.is_some())
+}
+
+/// Whether this very index is there.
+pub(super) fn is_same(tx: &Tx<'_>, index: &IndexDefinition) -> Result<bool, ClosureError> {
+    Ok(find(tx, index)? == Found::Same)
+}
+
+/// Whether rows of the table have to be put in yet.
+pub(super) fn is_waiting(tx: &Tx<'_>, index: &IndexDefinition) -> Result<bool, ClosureError> {
+    if !has_places(tx)? {
+        return Ok(false);
+    }
+    let sql = format!("SELECT 1 FROM {SEARCH_TABLE} WHERE name = ?1");
+    Ok(tx.query_optional(&sql, [&index.name], |_| Ok(()))?.is_some())
+}

@@ -1,0 +1,115 @@
+//! What the handles of an index and its chore share.
+
+use super::definition::IndexDefinition;
+use super::upkeep::{IndexChore, chore_name};
+use crate::handle::{Engine, Latch, Store};
+use crate::keeper::KeepError;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Arc, Mutex};
+
+/// How building has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BuildEnd {
+    Ready,
+    /// The index was dropped.
+    Dropped,
+    /// The store has closed. The next one goes on.
+    Closed,
+}
+
+/// The state of one index.
+pub(crate) struct IndexState {
+    /// The texts that define it.
+    definition: String,
+    is_stopped: AtomicBool,
+    is_ready: AtomicBool,
+    ended: Mutex<Arc<Latch<BuildEnd>>>,
+}
+
+/// The indexes of a store that the keeper looks after, by name.
+#[derive(Default)]
+pub(crate) struct SearchIndexes(Mutex<Vec<(String, Arc<IndexState>)>>);
+
+impl IndexState {
+    fn new(definition: String) -> Self {
+        let ended = Mutex::new(Arc::new(Latch::new()));
+        Self { definition, is_stopped: AtomicBool::new(false), is_ready: AtomicBool::new(false), ended }
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Acquire)
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.is_ready.load(Ordering::Acquire)
+    }
+
+    /// The latch that tells how building ends.
+    pub(super) fn ended(&self) -> Arc<Latch<BuildEnd>> {
+        Arc::clone(&self.ended.lock())
+    }
+
+    pub(super) fn end(&self, end: BuildEnd) {
+        self.is_ready.store(end == BuildEnd::Ready, Ordering::Release);
+        self.ended().set(end);
+    }
+
+    /// The index is empty, or was never complete.
+    fn begin(&self) {
+        if self.is_ready.swap(false, Ordering::AcqRel) {
+            *self.ended.lock() = Arc::new(Latch::new());
+        }
+    }
+}
+
+impl SearchIndexes {
+    /// Has the keeper look after an index, unless it does already. `is_waiting`: there are rows to be put in.
+    pub(super) fn keep(
+        store: &Store,
+        index: &Arc<IndexDefinition>,
+        is_waiting: bool,
+    ) -> Result<Arc<IndexState>, KeepError> {
+        let engine = store.engine_handle();
+        let definition = definition_text(index);
+        let mut indexes = engine.searches.0.lock();
+        let known = indexes.iter().position(|(name, _)| name.eq_ignore_ascii_case(&index.name));
+        if let Some(at) = known {
+            let state = &indexes[at].1;
+            if state.definition == definition && !state.is_stopped() {
+                if is_waiting {
+                    state.begin();
+                }
+                engine.keeper.wake(&chore_name(&index.name));
+                return Ok(Arc::clone(state));
+            }
+            indexes.swap_remove(at).1.is_stopped.store(true, Ordering::Release);
+        }
+        let state = Arc::new(IndexState::new(definition));
+        if !is_waiting {
+            state.end(BuildEnd::Ready);
+        }
+        let chore = IndexChore::new(Arc::clone(index), Arc::clone(&state), Arc::clone(&engine));
+        store.keep(Box::new(chore))?;
+        indexes.push((index.name.clone(), Arc::clone(&state)));
+        Ok(state)
+    }
+
+    /// The index was dropped.
+    pub(super) fn forget(engine: &Engine, name: &str) {
+        let mut indexes = engine.searches.0.lock();
+        indexes.retain(|(known, state)| {
+            let is_it = known.eq_ignore_ascii_case(name);
+            if is_it {
+                state.is_stopped.store(true, Ordering::Release);
+            }
+            !is_it
+        });
+        drop(indexes);
+        engine.keeper.wake(&chore_name(name));
+    }
+}
+
+fn definition_text(index: &IndexDefinition) -> String {
+    let triggers = index.triggers().map(|trigger| trigger.sql);
+    index.index().sql + &triggers.concat()
+}
