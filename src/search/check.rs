@@ -73,7 +73,8 @@ fn not_found(db: &Db<'_>, index: &IndexDefinition) -> Result<u64, ClosureError> 
     let columns = index.columns.iter().filter_map(|column| index.table.columns.get(*column));
     let texts: Vec<_> =
         columns.map(|of| format!("CAST(substr({}, 1, 200) AS TEXT)", quoted(&of.name))).collect();
-    let row = format!("SELECT {key}, {} FROM {table} WHERE {key} >= ?1 ORDER BY {key} LIMIT 1", texts.join(", "));
+    let row =
+        format!("SELECT {key}, {} FROM {table} WHERE {key} >= ?1 ORDER BY {key} LIMIT 1", texts.join(", "));
     let find = format!("SELECT 1 FROM {fts} WHERE {fts} MATCH ?1 AND rowid = ?2");
     let (mut row, mut find) = (db.prepare(&row)?, db.prepare(&find)?);
     let (mut not_found, mut at) = (0, i128::from(first));

@@ -65,7 +65,8 @@ impl IndexDefinition {
         );
         let forget = format!("DELETE FROM {index} WHERE rowid = old.{key};");
         // A generated column changes with columns that only its expression names.
-        let is_generated = |column: &&usize| self.table.columns.get(**column).is_some_and(|of| of.is_generated);
+        let is_generated =
+            |column: &&usize| self.table.columns.get(**column).is_some_and(|of| of.is_generated);
         let changed = if self.columns.iter().any(|column| is_generated(&column)) {
             String::new()
         } else {

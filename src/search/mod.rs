@@ -28,6 +28,9 @@ mod open;
 mod request;
 mod schema;
 mod state;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
 mod text;
 mod upkeep;
 

@@ -117,7 +117,8 @@ fn find(tx: &Tx<'_>, index: &IndexDefinition) -> Result<Found, ClosureError> {
     let Some(found) = sql_of(tx, &wanted.name, false)? else {
         let mut left = index.triggers().into_iter();
         // Triggers without their index make commands fail.
-        let has_trigger = left.try_fold(false, |any, part| Ok::<_, ClosureError>(any || is_there(tx, &part)?))?;
+        let has_trigger =
+            left.try_fold(false, |any, part| Ok::<_, ClosureError>(any || is_there(tx, &part)?))?;
         return Ok(if has_trigger { Found::Other } else { Found::Nothing });
     };
     if !is_index(&found) {

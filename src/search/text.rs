@@ -171,7 +171,11 @@ mod tests {
     #[test]
     fn nothing_finds_nothing_and_too_much_is_refused() {
         for text in ["", " ", "  \t\n   ", "\0", "\0\0\0\0"] {
-            assert_eq!((words(text), substring(text)), (SearchPlan::Nothing, SearchPlan::Nothing), "{text:?}");
+            assert_eq!(
+                (words(text), substring(text)),
+                (SearchPlan::Nothing, SearchPlan::Nothing),
+                "{text:?}"
+            );
         }
         assert_eq!(words("-- ** ''"), SearchPlan::Nothing);
         let long = "a".repeat(100_000);

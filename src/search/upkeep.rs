@@ -48,13 +48,13 @@ pub(super) struct IndexChore {
 }
 
 /// What a slice did, in which version of the schema.
-struct Sliced {
-    what: Work,
+pub(super) struct Sliced {
+    pub(super) what: Work,
     schema: i64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Work {
+pub(super) enum Work {
     /// Put rows in; there are more.
     Rows { took: Duration },
     /// All rows are in. Put pieces together; there may be more.
@@ -123,7 +123,7 @@ impl Chore for IndexChore {
     }
 }
 
-fn carry_out(
+pub(super) fn carry_out(
     tx: &Tx<'_>,
     index: &IndexDefinition,
     rows: u32,

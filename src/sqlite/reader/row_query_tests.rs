@@ -53,7 +53,10 @@ impl Bench {
     fn page(&self, order: &[Order], start: PageStart, backward: bool, limit: usize) -> RowQuery {
         let order = total_order(&self.shape, order).unwrap();
         let condition = Condition::default();
-        self.query(&[], RowQueryKind::Page(PageQuery { search: None, condition, order, start, backward, limit }))
+        self.query(
+            &[],
+            RowQueryKind::Page(PageQuery { search: None, condition, order, start, backward, limit }),
+        )
     }
 
     fn rows(&self, query: RowQuery) -> TableRows {

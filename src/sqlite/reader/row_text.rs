@@ -187,8 +187,7 @@ impl<'q> Range<'q> {
 
 fn select(query: &RowQuery) -> String {
     let (table, search) = (&*query.table, query.search());
-    let mut parts: Vec<_> =
-        query.selected().into_iter().map(|part| part_name(table, part, search)).collect();
+    let mut parts: Vec<_> = query.selected().into_iter().map(|part| part_name(table, part, search)).collect();
     if parts.is_empty() {
         parts.push("1".to_owned());
     }

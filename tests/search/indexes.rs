@@ -1,0 +1,236 @@
+//! Indexes that are made, found again, built anew and dropped.
+
+use walwright::{ReadError, Row, SearchIndexError, Store};
+
+use crate::bed::{Bed, ids, run};
+
+#[test]
+fn the_second_open_writes_nothing() {
+    run(|| {
+        let bed = Bed::new(&["one", "two"]);
+        bed.substrings();
+        let bed = bed.reopen();
+        let log = bed.store.stats().wal_bytes;
+        let index = bed.substrings();
+        assert_eq!(bed.store.stats().wal_bytes, log);
+        assert_eq!(ids(index.find("two")), [2]);
+    });
+}
+
+#[test]
+fn a_full_table_is_built_behind_the_store_and_progress_ends() {
+    run(|| {
+        let bed = Bed::new(&["needle in here"; 5_000]);
+        let index =
+            bed.messages.search_index("message_search").columns(["body"]).substrings().open().wait().unwrap();
+        let progress = index.progress().wait().unwrap();
+        assert!(progress.done + progress.left_at_most <= 5_000 || progress.is_ready(), "{progress:?}");
+        match index.find("needle").wait() {
+            Ok(_) => {}
+            Err(ReadError::IndexNotReady { index }) => assert_eq!(index, "message_search"),
+            Err(error) => panic!("{error}"),
+        }
+        index.ready().wait().unwrap();
+        assert!(index.progress().wait().unwrap().is_ready());
+        assert_eq!(ids(index.find("needle").limit(10_000)).len(), 5_000);
+        assert!(index.check().wait().unwrap().is_in_step());
+        let chores = bed.store.stats().chores;
+        assert!(chores.iter().any(|chore| chore.name == "search index message_search"), "{chores:?}");
+    });
+}
+
+#[test]
+fn whoever_waits_hears_of_it_when_the_store_closes() {
+    run(|| {
+        let bed = Bed::new(&["needle in here"; 20_000]);
+        let index =
+            bed.messages.search_index("message_search").columns(["body"]).substrings().open().wait().unwrap();
+        let ready = index.ready();
+        bed.store.close().wait().unwrap();
+        match ready.wait() {
+            // Built, or interrupted: both can be, but it ends.
+            Ok(()) | Err(SearchIndexError::Closed) => {}
+            Err(error) => panic!("{error}"),
+        }
+        drop(index);
+        let bed = bed.reopen();
+        let index = bed.substrings();
+        assert_eq!(ids(index.find("needle").limit(10_000)).len(), 10_000);
+    });
+}
+
+#[test]
+fn another_definition_is_refused_or_replaced() {
+    run(|| {
+        let bed = Bed::new(&["one two"]);
+        let open = |substrings: bool, replace: bool| {
+            let builder = bed.messages.search_index("Message_Search").columns(["body"]);
+            let builder = if substrings { builder.substrings() } else { builder.words() };
+            if replace { builder.replace_other().open().wait() } else { builder.open().wait() }
+        };
+        open(false, false).unwrap();
+        open(false, true).unwrap().ready().wait().unwrap();
+        assert!(
+            matches!(open(true, false), Err(SearchIndexError::Differs { index }) if index == "Message_Search")
+        );
+        let index = open(true, true).unwrap();
+        index.ready().wait().unwrap();
+        assert_eq!(ids(index.find("e t")), [1]);
+
+        bed.sql("DROP TRIGGER Message_Search_update");
+        assert!(matches!(open(true, false), Err(SearchIndexError::Differs { .. })));
+        bed.sql("UPDATE message SET body = 'three'");
+        let index = open(true, true).unwrap();
+        index.ready().wait().unwrap();
+        assert_eq!(ids(index.find("three")), [1]);
+    });
+}
+
+#[test]
+fn what_cannot_be_an_index_is_refused_and_nothing_is_made() {
+    run(|| {
+        let bed = Bed::new(&["one"]);
+        bed.sql(
+            "CREATE TABLE taken (id INTEGER PRIMARY KEY);
+             CREATE TABLE named (id TEXT PRIMARY KEY NOT NULL, body TEXT);
+             CREATE TABLE dense (id INTEGER PRIMARY KEY, body TEXT) WITHOUT ROWID;
+             CREATE TABLE old (id INTEGER PRIMARY KEY DESC, body TEXT);",
+        );
+        let schema = || {
+            bed.store.query("SELECT count(*) FROM sqlite_schema", ()).wait().unwrap()[0]
+                .get::<i64>(0)
+                .unwrap()
+        };
+        let before = schema();
+        let open = |name: &str, columns: &[&str]| {
+            let builder = bed.messages.search_index(name).columns(columns.iter().copied());
+            builder.open().wait().map(drop)
+        };
+        assert!(matches!(open("m", &[]), Err(SearchIndexError::NoColumns { .. })));
+        assert!(
+            matches!(open("m", &["absent"]), Err(SearchIndexError::UnknownColumn { column, .. }) if column == "absent")
+        );
+        for name in ["", "a\0b", "sqlite_x", "Walwright_x", &"x".repeat(201)] {
+            assert!(matches!(open(name, &["body"]), Err(SearchIndexError::InvalidName { .. })), "{name:?}");
+        }
+        for name in ["taken", "Taken", "message", "message_at"] {
+            assert!(matches!(open(name, &["body"]), Err(SearchIndexError::NameTaken { .. })), "{name:?}");
+        }
+        for table in ["named", "dense", "old"] {
+            let table = bed.store.table::<Row>(table).open().wait().unwrap();
+            let refused = table.search_index("m").columns(["body"]).open().wait();
+            assert!(matches!(refused, Err(SearchIndexError::NoLastingRowid { .. })), "{refused:?}");
+        }
+        assert_eq!(schema(), before);
+        assert!(ids_of_plain_page(&bed.store) == 1);
+    });
+}
+
+fn ids_of_plain_page(store: &Store) -> i64 {
+    store.query("SELECT count(*) FROM message", ()).wait().unwrap()[0].get(0).unwrap()
+}
+
+#[test]
+fn a_dropped_index_is_gone_for_all_and_can_be_made_again() {
+    run(|| {
+        let bed = Bed::new(&["one", "two"]);
+        let index = bed.substrings();
+        let other = bed.substrings();
+        index.drop_index().wait().unwrap();
+        index.drop_index().wait().unwrap();
+        assert!(matches!(other.find("one").wait(), Err(ReadError::NoSearchIndex { .. })));
+        bed.sql("INSERT INTO message VALUES (3, 1, 1, 'without an index')");
+        let index = bed.substrings();
+        assert_eq!(ids(index.find("without")), [3]);
+    });
+}
+
+#[test]
+fn a_rebuilt_index_finds_the_same() {
+    run(|| {
+        let bed = Bed::new(&["one", "two", "three"]);
+        let index = bed.words();
+        index.rebuild().wait().unwrap();
+        index.ready().wait().unwrap();
+        bed.sql("UPDATE message SET body = 'two again' WHERE id = 3");
+        assert_eq!(ids(index.find("two")), [2, 3]);
+        assert!(index.check().wait().unwrap().is_in_step());
+    });
+}
+
+#[test]
+fn names_of_any_kind_are_names() {
+    run(|| {
+        let bed = Bed::new(&[]);
+        bed.sql(
+            "CREATE TABLE \"a \"\"b'\" (\"i d\" INTEGER PRIMARY KEY, \"rank\" TEXT, \"te\"\"xt\" TEXT);
+             INSERT INTO \"a \"\"b'\" VALUES (1, 'needle', 'x'), (2, 'x', 'needle')",
+        );
+        let table = bed.store.table::<Row>("a \"b'").open().wait().unwrap();
+        let builder = table.search_index("se arch\"'");
+        let index = builder.columns(["rank", "te\"xt"]).substrings().open().wait().unwrap();
+        index.ready().wait().unwrap();
+        let found = index.find("needle").order_by_desc("i d").wait().unwrap();
+        assert_eq!(found.rows.len(), 2);
+        assert!(index.check().wait().unwrap().is_in_step());
+    });
+}
+
+#[test]
+fn a_renamed_table_keeps_its_index() {
+    run(|| {
+        let bed = Bed::new(&["one"]);
+        bed.substrings();
+        bed.sql(
+            "ALTER TABLE message RENAME TO letter; ALTER TABLE letter RENAME COLUMN body TO text;
+             INSERT INTO letter VALUES (2, 1, 1, 'renamed')",
+        );
+        let letters = bed.store.table::<Row>("letter").open().wait().unwrap();
+        let index =
+            letters.search_index("message_search").columns(["text"]).substrings().open().wait().unwrap();
+        index.ready().wait().unwrap();
+        assert_eq!(index.find("renamed").wait().unwrap().rows.len(), 1);
+    });
+}
+
+#[test]
+fn vacuum_keeps_the_numbers() {
+    run(|| {
+        let bed = Bed::new(&["one", "two", "three"]);
+        bed.substrings();
+        bed.sql("DELETE FROM message WHERE id = 1");
+        bed.store.close().wait().unwrap();
+        bed.outside().execute_batch("VACUUM").unwrap();
+        let bed = bed.reopen();
+        let index = bed.substrings();
+        assert_eq!((ids(index.find("two")), ids(index.find("three"))), (vec![2], vec![3]));
+    });
+}
+
+#[test]
+fn a_generated_column_can_be_searched() {
+    run(|| {
+        let bed = Bed::new(&[]);
+        bed.sql(
+            "CREATE TABLE note (id INTEGER PRIMARY KEY, a TEXT, b TEXT AS (a || ' behind it') VIRTUAL);
+             INSERT INTO note (a) VALUES ('one')",
+        );
+        let notes = bed.store.table::<Row>("note").open().wait().unwrap();
+        let index = notes.search_index("note_search").columns(["b"]).words().open().wait().unwrap();
+        index.ready().wait().unwrap();
+        bed.sql("UPDATE note SET a = 'two'; INSERT INTO note (a) VALUES ('three')");
+        let count = |text: &str| index.find(text).wait().unwrap().rows.len();
+        assert_eq!((count("one"), count("two behind"), count("behind")), (0, 1, 2));
+    });
+}
+
+#[test]
+fn the_engines_own_table_is_left_alone() {
+    run(|| {
+        let bed = Bed::new(&["one"]);
+        bed.substrings();
+        let refused = bed.store.execute("INSERT INTO walwright_search VALUES ('x', 1, 1, 1)", ()).wait();
+        assert!(matches!(refused, Err(walwright::WriteError::NotAllowed { .. })), "{refused:?}");
+        assert!(bed.store.table::<Row>("walwright_search").open().wait().is_err());
+    });
+}
