@@ -97,7 +97,7 @@ impl IndexDefinition {
         let set = |name: &str, value: u32| {
             format!("INSERT INTO {index} ({index}, rank) VALUES ('{name}', {value});")
         };
-        [set("automerge", 0), set("crisismerge", 64)].concat()
+        [set("automerge", 0), set("crisismerge", 64), set("usermerge", 8)].concat()
     }
 
     /// The table in which indexes that are being built keep their place: rows from `next` up to `last` are not in yet.

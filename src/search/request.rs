@@ -8,25 +8,30 @@ use crate::error::SearchIndexError;
 use crate::handle::{Applied, Write, WriteFuture};
 
 /// What the writer says: what refused the command, or whether there are rows to be put in.
-type Answer<A> = Applied<Result<A, SearchIndexError>>;
-type Finish<A, R> = Box<dyn FnOnce(A) -> Result<R, SearchIndexError> + Send>;
+type Answer = Applied<Result<bool, SearchIndexError>>;
+/// What is made of it.
+type Finish<R> = Box<dyn FnOnce(bool) -> Result<R, SearchIndexError> + Send>;
 
 /// A command about a search index. Await it or [`wait`](Self::wait) for it; nothing happens before.
 #[must_use = "nothing happens before this is awaited or waited for"]
-pub struct SearchIndexRequest<R> {
-    sending: Result<(Write<Answer<bool>>, Finish<bool, R>), SearchIndexError>,
+pub struct SearchIndexRequest<R>(Result<Unsent<R>, SearchIndexError>);
+
+struct Unsent<R> {
+    write: Write<Answer>,
+    finish: Finish<R>,
 }
 
 impl<R> SearchIndexRequest<R> {
     pub(super) fn new(
-        write: Write<Answer<bool>>,
+        write: Write<Answer>,
         finish: impl FnOnce(bool) -> Result<R, SearchIndexError> + Send + 'static,
     ) -> Self {
-        Self { sending: Ok((write, Box::new(finish))) }
+        Self(Ok(Unsent { write, finish: Box::new(finish) }))
     }
 
+    /// Refused before anything was sent.
     pub(super) fn refused(error: SearchIndexError) -> Self {
-        Self { sending: Err(error) }
+        Self(Err(error))
     }
 
     /// Sends the command and blocks the thread until it is carried out.
@@ -34,7 +39,7 @@ impl<R> SearchIndexRequest<R> {
     /// # Errors
     /// Those of awaiting it; in a [`SearchIndexError::Write`] those of [`Write::wait`].
     pub fn wait(self) -> Result<R, SearchIndexError> {
-        let (write, finish) = self.sending?;
+        let Unsent { write, finish } = self.0?;
         finish(write.wait().map_err(SearchIndexError::Write)?.value?)
     }
 }
@@ -44,8 +49,8 @@ impl<R> IntoFuture for SearchIndexRequest<R> {
     type IntoFuture = SearchIndexFuture<R>;
 
     fn into_future(self) -> SearchIndexFuture<R> {
-        SearchIndexFuture(match self.sending {
-            Ok((write, finish)) => Sending::Sent(write.into_future(), Some(finish)),
+        SearchIndexFuture(match self.0 {
+            Ok(Unsent { write, finish }) => Sending::Sent(write.into_future(), Some(finish)),
             Err(error) => Sending::Refused(Some(error)),
         })
     }
@@ -55,7 +60,7 @@ impl<R> IntoFuture for SearchIndexRequest<R> {
 pub struct SearchIndexFuture<R>(Sending<R>);
 
 enum Sending<R> {
-    Sent(WriteFuture<Answer<bool>>, Option<Finish<bool, R>>),
+    Sent(WriteFuture<Answer>, Option<Finish<R>>),
     Refused(Option<SearchIndexError>),
 }
 

@@ -9,7 +9,8 @@
 //! rows in the index one insert in a hundred took 36 ms and some 100 ms, where most take 0.2 ms. So that is left to
 //! the keeper (`automerge` is 0), a few pages at a time: the same inserts then take 0.4 ms at their 99th
 //! percentile. If the keeper does not get through, 64 segments of one age are put together at once
-//! (`crisismerge`), which costs the command that does it a few milliseconds: searches stay fast.
+//! (`crisismerge`), which costs the command that does it a few milliseconds: searches stay fast. The walk
+//! waits for merging, or it would leave so many segments that putting them together at once takes seconds.
 
 use std::time::{Duration, Instant};
 
@@ -47,19 +48,22 @@ pub(super) struct IndexChore {
     idle_at: Option<u64>,
 }
 
-/// What a slice did, in which version of the schema.
+/// What a slice did.
 pub(super) struct Sliced {
     pub(super) what: Work,
+    /// All rows are in.
+    pub(super) is_ready: bool,
+    /// The version of the schema.
     schema: i64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
-    /// Put rows in; there are more.
+    /// Put rows in.
     Rows { took: Duration },
-    /// All rows are in. Put pieces together; there may be more.
+    /// Put segments together; there may be more.
     Merged,
-    /// All rows are in, and there was nothing to put together.
+    /// There was nothing to do.
     Idle,
     /// There is no such index any more.
     Gone,
@@ -105,47 +109,59 @@ impl Chore for IndexChore {
         }
         self.time = time;
         let (index, rows, checked) = (Arc::clone(&self.index), self.rows.rows(), self.checked);
-        ChoreStep::Slice(slice(move |tx| carry_out(tx, &index, rows, checked)))
+        ChoreStep::Slice(slice(move |tx| carry_out(tx, &index, rows, time, checked)))
     }
 
     fn done(&mut self, result: Result<WriteOutput, WriteError>) {
-        let Some(Sliced { what, schema }) = result.ok().and_then(slice_value) else { return };
+        let Some(Sliced { what, is_ready, schema }) = result.ok().and_then(slice_value) else { return };
         self.checked = Some(schema);
         self.idle_at = (what == Work::Idle).then(|| self.written());
         match what {
             Work::Rows { took } => self.rows.fit(took, self.time),
-            Work::Merged | Work::Idle => self.state.end(BuildEnd::Ready),
+            Work::Merged | Work::Idle => {}
             Work::Gone => {
                 tracing::warn!(index = self.index.name, "a search index was dropped or changed by others");
                 self.is_gone = true;
             }
         }
+        if is_ready {
+            self.state.end(BuildEnd::Ready);
+        }
     }
 }
 
+/// Does what is to be done next: puts segments together for as long as `time`, and if there are none left puts in so
+/// many rows.
 pub(super) fn carry_out(
     tx: &Tx<'_>,
     index: &IndexDefinition,
     rows: u32,
+    time: Duration,
     checked: Option<i64>,
 ) -> Result<Sliced, ClosureError> {
-    let version: i64 = tx.query_row("PRAGMA main.schema_version", [], |row| row.get(0))?;
-    if checked != Some(version) && !schema::is_same(tx, index)? {
-        return Ok(Sliced { what: Work::Gone, schema: version });
+    let began = now();
+    let schema: i64 = tx.query_row("PRAGMA main.schema_version", [], |row| row.get(0))?;
+    if checked != Some(schema) && !schema::is_same(tx, index)? {
+        return Ok(Sliced { what: Work::Gone, is_ready: false, schema });
     }
-    let what = if schema::is_waiting(tx, index)? {
-        put_in(tx, index, rows)?
-    } else if merge(tx, index)? {
-        Work::Merged
-    } else {
-        Work::Idle
-    };
-    Ok(Sliced { what, schema: version })
+    let mut what = Work::Idle;
+    while merge(tx, index)? {
+        what = Work::Merged;
+        if now().saturating_duration_since(began) >= time {
+            let is_ready = !schema::is_waiting(tx, index)?;
+            return Ok(Sliced { what, is_ready, schema });
+        }
+    }
+    if !schema::is_waiting(tx, index)? {
+        return Ok(Sliced { what, is_ready: true, schema });
+    }
+    let began = now();
+    let is_ready = put_in(tx, index, rows)?;
+    Ok(Sliced { what: Work::Rows { took: now().saturating_duration_since(began) }, is_ready, schema })
 }
 
-/// Puts the next rows in, as many as `rows`.
-fn put_in(tx: &Tx<'_>, index: &IndexDefinition, rows: u32) -> Result<Work, ClosureError> {
-    let began = now();
+/// Puts the next rows in, as many as `rows`. Whether these were the last.
+fn put_in(tx: &Tx<'_>, index: &IndexDefinition, rows: u32) -> Result<bool, ClosureError> {
     let place = format!("SELECT next, last FROM {SEARCH_TABLE} WHERE name = ?1");
     let (next, last): (i64, i64) =
         tx.query_row(&place, [&index.name], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -161,7 +177,6 @@ fn put_in(tx: &Tx<'_>, index: &IndexDefinition, rows: u32) -> Result<Work, Closu
         tx.execute(&put, (next, end))?;
         // Otherwise it would be written at the end of the command, and the time that it takes would not be seen.
         tx.execute(&format!("INSERT INTO {fts} ({fts}) VALUES ('flush')"), [])?;
-        merge(tx, index)?;
     }
     let is_last = count == 0 || end == last;
     tx.with_engine_tables(|| {
@@ -172,7 +187,7 @@ fn put_in(tx: &Tx<'_>, index: &IndexDefinition, rows: u32) -> Result<Work, Closu
             tx.execute(&step, (&index.name, end + 1, count))
         }
     })?;
-    Ok(if is_last { Work::Merged } else { Work::Rows { took: now().saturating_duration_since(began) } })
+    Ok(is_last)
 }
 
 /// How many rows the next slice has, and the rowid of its last.

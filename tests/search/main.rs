@@ -4,3 +4,4 @@ mod damage;
 mod indexes;
 mod literal;
 mod pages;
+mod power_cuts;

@@ -14,6 +14,7 @@ use super::schema;
 use super::upkeep::{Sliced, Work, carry_out};
 use crate::error::SearchIndexError;
 use crate::handle::Store;
+use crate::sqlite::session::Tx;
 use crate::sync::Arc;
 use crate::table::{Row, Table};
 
@@ -57,17 +58,22 @@ impl Workshop {
         self.store.write(move |tx| schema::rebuild(tx, &index)).wait().unwrap().value.unwrap();
     }
 
-    /// The next slice of so many rows.
-    fn slice(&self, rows: u32) -> Work {
+    /// The next slice of so many rows. Whether all are in now.
+    fn slice(&self, rows: u32) -> bool {
+        let sliced = self.carry_out(rows);
+        assert_ne!(sliced.what, Work::Gone);
+        sliced.is_ready
+    }
+
+    fn carry_out(&self, rows: u32) -> Sliced {
         let index = Arc::clone(&self.index);
-        let Sliced { what, .. } =
-            self.store.write(move |tx| carry_out(tx, &index, rows, None)).wait().unwrap().value;
-        what
+        let carry_out = move |tx: &Tx<'_>| carry_out(tx, &index, rows, Duration::MAX, None);
+        self.store.write(carry_out).wait().unwrap().value
     }
 
     /// All slices that are left.
     fn build(&self, rows: u32) {
-        while let Work::Rows { .. } = self.slice(rows) {}
+        while !self.slice(rows) {}
     }
 
     fn check(&self) -> SearchCheck {

@@ -4,9 +4,7 @@ use rusqlite::params_from_iter;
 
 use super::row_text::{self, GroupStep};
 use crate::error::ClosureError;
-use crate::row::{
-    Condition, OrderTerm, PageQuery, RowQuery, RowQueryKind, SearchTerm, TableShape, Value,
-};
+use crate::row::{Condition, OrderTerm, PageQuery, RowQuery, RowQueryKind, SearchTerm, TableShape, Value};
 use crate::sqlite::SEARCH_TABLE;
 use crate::sqlite::row_value::{Bound, copied, heap_bytes};
 use crate::sqlite::session::{Db, Rows};

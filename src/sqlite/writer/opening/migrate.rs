@@ -157,7 +157,7 @@ impl Guard {
                     state.tried.store(true, Ordering::Relaxed);
                     Authorization::Deny
                 }
-                // Without it commit sequences would be used again.
+                // Without them commit sequences would be used again, and half an index be taken for a whole one.
                 AuthAction::Insert { table_name }
                 | AuthAction::Update { table_name, .. }
                 | AuthAction::Delete { table_name }
