@@ -4,7 +4,7 @@ use super::definition::IndexDefinition;
 use super::upkeep::{IndexChore, chore_name};
 use crate::handle::{Engine, Latch, Store};
 use crate::keeper::KeepError;
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex};
 
 /// How building has ended.
@@ -22,6 +22,8 @@ pub(crate) struct IndexState {
     /// The texts that define it.
     definition: String,
     is_stopped: AtomicBool,
+    /// How often somebody has opened it.
+    opened: AtomicU64,
     is_ready: AtomicBool,
     ended: Mutex<Arc<Latch<BuildEnd>>>,
 }
@@ -33,11 +35,21 @@ pub(crate) struct SearchIndexes(Mutex<Vec<(String, Arc<IndexState>)>>);
 impl IndexState {
     fn new(definition: String) -> Self {
         let ended = Mutex::new(Arc::new(Latch::new()));
-        Self { definition, is_stopped: AtomicBool::new(false), is_ready: AtomicBool::new(false), ended }
+        Self {
+            definition,
+            is_stopped: AtomicBool::new(false),
+            opened: AtomicU64::new(0),
+            is_ready: AtomicBool::new(false),
+            ended,
+        }
     }
 
     pub(super) fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Acquire)
+    }
+
+    pub(super) fn opened(&self) -> u64 {
+        self.opened.load(Ordering::Acquire)
     }
 
     pub(super) fn is_ready(&self) -> bool {
@@ -76,6 +88,7 @@ impl SearchIndexes {
         if let Some(at) = known {
             let state = &indexes[at].1;
             if state.definition == definition && !state.is_stopped() {
+                state.opened.fetch_add(1, Ordering::AcqRel);
                 if is_waiting {
                     state.begin();
                 }
@@ -92,6 +105,18 @@ impl SearchIndexes {
         store.keep(Box::new(chore))?;
         indexes.push((index.name.clone(), Arc::clone(&state)));
         Ok(state)
+    }
+
+    /// The chore found no such index. Whether that is the end of it: not if somebody has opened it since, which made
+    /// it.
+    pub(super) fn is_gone(engine: &Engine, state: &IndexState, opened: u64) -> bool {
+        // Under the lock: whoever opens it now either is counted or finds it stopped.
+        let _indexes = engine.searches.0.lock();
+        let is_gone = state.opened() == opened;
+        if is_gone {
+            state.is_stopped.store(true, Ordering::Release);
+        }
+        is_gone
     }
 
     /// The index was dropped.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use super::definition::IndexDefinition;
 use super::schema;
-use super::state::{BuildEnd, IndexState};
+use super::state::{BuildEnd, IndexState, SearchIndexes};
 use crate::error::{ClosureError, WriteError};
 use crate::handle::Engine;
 use crate::keeper::{Chore, ChoreStep, SliceRows, slice, slice_value};
@@ -44,6 +44,8 @@ pub(super) struct IndexChore {
     /// The version of the schema in which the index was as it should be.
     checked: Option<i64>,
     is_gone: bool,
+    /// How often the index had been opened when the last slice was sent.
+    opened: u64,
     /// Commands that the writer had carried out when there was nothing left to do.
     idle_at: Option<u64>,
 }
@@ -73,7 +75,18 @@ impl IndexChore {
     pub(super) fn new(index: Arc<IndexDefinition>, state: Arc<IndexState>, engine: Arc<Engine>) -> Self {
         let name = chore_name(&index.name);
         let (rows, time) = (SliceRows::new(), Duration::ZERO);
-        Self { name, index, state, engine, rows, time, checked: None, is_gone: false, idle_at: None }
+        Self {
+            name,
+            index,
+            state,
+            engine,
+            rows,
+            time,
+            checked: None,
+            is_gone: false,
+            opened: 0,
+            idle_at: None,
+        }
     }
 
     fn written(&self) -> u64 {
@@ -108,17 +121,19 @@ impl Chore for IndexChore {
             return ChoreStep::Rest(LOOK_EVERY);
         }
         self.time = time;
+        self.opened = self.state.opened();
         let (index, rows, checked) = (Arc::clone(&self.index), self.rows.rows(), self.checked);
         ChoreStep::Slice(slice(move |tx| carry_out(tx, &index, rows, time, checked)))
     }
 
     fn done(&mut self, result: Result<WriteOutput, WriteError>) {
         let Some(Sliced { what, is_ready, schema }) = result.ok().and_then(slice_value) else { return };
-        self.checked = Some(schema);
+        self.checked = (what != Work::Gone).then_some(schema);
         self.idle_at = (what == Work::Idle).then(|| self.written());
         match what {
             Work::Rows { took } => self.rows.fit(took, self.time),
             Work::Merged | Work::Idle => {}
+            Work::Gone if !SearchIndexes::is_gone(&self.engine, &self.state, self.opened) => {}
             Work::Gone => {
                 tracing::warn!(index = self.index.name, "a search index was dropped or changed by others");
                 self.is_gone = true;

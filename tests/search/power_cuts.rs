@@ -10,8 +10,10 @@ use walwright_test_support::{Explorer, FaultVfs, Scratch};
 use crate::bed::{Message, SCHEMA, ids, run};
 
 const ROWS: i64 = 600;
+/// So often rows come, change and go meanwhile.
+const ROUNDS: i64 = 8;
 /// So many different disks are tried.
-const IMAGES: usize = 40;
+const IMAGES: usize = 30;
 
 fn message(id: i64) -> Message {
     Message { id, buffer: 1, at: id, body: format!("needle number {id}") }
@@ -34,7 +36,7 @@ fn whatever_the_disk_holds_the_index_agrees_with_the_table() {
         let messages = store.table::<Message>("message").open().wait().unwrap();
         let index =
             messages.search_index("message_search").columns(["body"]).substrings().open().wait().unwrap();
-        for id in 1..=30 {
+        for id in 1..=ROUNDS {
             messages.insert(&message(ROWS + id)).wait().unwrap();
             messages.update(id * 20).set("body", "another text").wait().unwrap();
             messages.delete(id * 20 - 1).wait().unwrap();
@@ -56,7 +58,8 @@ fn whatever_the_disk_holds_the_index_agrees_with_the_table() {
             tried += 1;
         });
         assert!(tried > IMAGES / 2, "only {tried} disks");
-        assert!(left_to_do.len() > 3, "the power never went between slices: {left_to_do:?}");
+        let is_between = |done: &u64| (1..u64::MAX).contains(done);
+        assert!(left_to_do.iter().any(is_between), "the power never went between slices: {left_to_do:?}");
     });
 }
 
