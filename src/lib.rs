@@ -52,6 +52,7 @@
 //! | give up in time | [`Write::deadline`], [`Read::deadline`], [`Store::close_within`] |
 //! | know what an error left on disk | [`WriteError::outcome`], [`Outcome`] |
 //! | have rows go away by themselves | [`StoreBuilder::retention`], [`Retention`] |
+//! | hear of what was committed | [`Store::changes`], [`ChangeStream`], [`Change`]; for one table [`Table::changes`] |
 //! | know how it is going | [`Store::stats`], [`Store::settings`] |
 //!
 //! # What an acknowledgement says
@@ -88,6 +89,7 @@
 pub use rusqlite;
 
 mod board;
+mod changes;
 mod coalescing;
 mod contained;
 mod error;
@@ -103,14 +105,16 @@ mod sqlite;
 mod sync;
 mod table;
 
+pub use changes::{Change, ChangeKey, Operation, RowChange};
 pub use error::{
-    CloseError, ClosureError, Conflict, HookFailure, MigrationFailure, OpenError, Outcome, ReadError,
-    RecogniseFailure, RetentionFailure, SearchIndexError, SqliteError, StoreFailure, TableError, WriteError,
+    ChangesError, CloseError, ClosureError, Conflict, HookFailure, MigrationFailure, OpenError, Outcome,
+    ReadError, RecogniseFailure, RetentionFailure, SearchIndexError, SqliteError, StoreFailure, TableError,
+    WriteError,
 };
 pub use handle::{
-    Applied, Batch, Close, CloseFuture, ColumnIndex, IntoParams, InvalidValue, Open, OpenFuture, Params,
-    Pending, Read, ReadFuture, Receipt, ResultRow, ResultRows, Stats, Store, StoreBuilder, StoreState,
-    Submit, Write, WriteFuture,
+    Applied, Batch, ChangeStream, Close, CloseFuture, ColumnIndex, IntoParams, InvalidValue, Open,
+    OpenFuture, Params, Pending, Read, ReadFuture, Receipt, ResultRow, ResultRows, Stats, Store,
+    StoreBuilder, StoreState, Submit, Write, WriteFuture,
 };
 pub use keeper::ChoreStats;
 pub use migration::Migration;

@@ -10,7 +10,7 @@ pub(crate) use std::sync::Arc;
 pub(crate) use real::*;
 
 #[cfg(walwright_model)]
-pub(crate) use model::{Condvar, Mutex, now};
+pub(crate) use model::{Condvar, Mutex, atomic, now};
 
 #[cfg(not(walwright_model))]
 mod real {
@@ -26,6 +26,7 @@ mod real {
 
 #[cfg(walwright_model)]
 mod model {
+    pub(crate) use loom::sync::atomic;
     use std::ops::{Deref, DerefMut};
     use std::sync::OnceLock;
     use std::time::Instant;

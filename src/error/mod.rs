@@ -1,5 +1,6 @@
 //! What can go wrong, one enum per operation, and what is on disk after each.
 
+mod changes;
 mod close;
 mod closure;
 mod failure;
@@ -12,6 +13,7 @@ mod table;
 mod write;
 
 pub use crate::handle::InvalidValue;
+pub use changes::ChangesError;
 pub use close::CloseError;
 pub use closure::ClosureError;
 pub use failure::StoreFailure;

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use super::open::{Open, Options, Place};
 use crate::error::ClosureError;
 use crate::migration::Migration;
+use crate::protocol::feed::FeedLimits;
 use crate::protocol::level::AckLevel;
 use crate::protocol::limits::{GroupLimits, QueueLimits};
 use crate::retention::{Retention, WallClock};
@@ -97,6 +98,7 @@ impl StoreBuilder {
             readers: 4,
             write_queue: QueueLimits { commands: 64 * KIB, bytes: 64 * MIB },
             read_queue: QueueLimits { commands: 64 * KIB, bytes: 64 * MIB },
+            changes: FeedLimits { records: 64 * KIB, bytes: 16 * MIB },
             level: AckLevel::Durable,
             largest_value: 16 * MIB,
             clock: WallClock::system(),
@@ -156,6 +158,15 @@ impl StoreBuilder {
     /// little, while everybody waits longer. More than 262,144 commands count as 262,144.
     pub fn group(mut self, commands: usize, bytes: usize, time: Duration) -> Self {
         self.options.writer.group = GroupLimits { commands: commands.clamp(1, LARGEST_GROUP), bytes, time };
+        self
+    }
+
+    /// How many changes, of how many bytes together, are kept for a subscriber of
+    /// [`Store::changes`](crate::Store::changes) or a [`LiveView`](crate::LiveView) that has not taken them. One that
+    /// falls behind by more misses some, and is told: [`Change::Lagged`](crate::Change::Lagged). Default: 65,536 changes
+    /// and 16 MiB, which a writer at full speed fills in about a second. A change takes some 100 bytes and its key.
+    pub fn change_buffer(mut self, changes: usize, bytes: usize) -> Self {
+        self.options.changes = FeedLimits { records: changes.max(1), bytes: bytes.max(1) };
         self
     }
 

@@ -5,14 +5,17 @@ use std::time::Instant;
 use super::close::Closers;
 use super::process::Process;
 use crate::board::Board;
+use crate::changes::ChangeFeed;
 use crate::keeper::KeeperInbox;
 use crate::protocol::alarm::Alarm;
+use crate::protocol::feed::FeedLimits;
 use crate::protocol::limits::QueueLimits;
 use crate::protocol::queue::CommandQueue;
 use crate::search::SearchIndexes;
 use crate::sqlite::reader::{ReadCommand, ReadRoster};
 use crate::sqlite::session::{StopCheck, StopReason};
 use crate::sqlite::writer::WriteCommand;
+use crate::sync::Arc;
 
 /// The shared middle: two queues, the clock, and what the threads tell.
 pub(crate) struct Engine {
@@ -26,11 +29,13 @@ pub(crate) struct Engine {
     pub(crate) closers: Closers,
     pub(crate) keeper: KeeperInbox,
     pub(crate) searches: SearchIndexes,
+    /// What was committed, for those who watch.
+    pub(crate) changes: Arc<ChangeFeed>,
     process: Process,
 }
 
 impl Engine {
-    pub(crate) fn new(writes: QueueLimits, reads: QueueLimits, readers: usize) -> Self {
+    pub(crate) fn new(writes: QueueLimits, reads: QueueLimits, readers: usize, changes: FeedLimits) -> Self {
         Self {
             writes: CommandQueue::new(writes),
             reads: CommandQueue::new(reads),
@@ -41,6 +46,7 @@ impl Engine {
             closers: Closers::new(),
             keeper: KeeperInbox::new(),
             searches: SearchIndexes::default(),
+            changes: Arc::new(ChangeFeed::new(changes)),
             process: Process::current(),
         }
     }

@@ -3,6 +3,7 @@
 mod batch;
 mod blocking;
 mod builder;
+mod changes;
 mod close;
 mod engine;
 mod latch;
@@ -24,6 +25,7 @@ pub(crate) use write::{may_wait_for_write, settle};
 
 pub use batch::Batch;
 pub use builder::StoreBuilder;
+pub use changes::ChangeStream;
 pub use close::{Close, CloseFuture};
 pub use open::{Open, OpenFuture};
 pub use params::{IntoParams, InvalidValue, Params};

@@ -11,6 +11,7 @@ use super::process::Process;
 use super::store::Store;
 use super::threads;
 use crate::error::OpenError;
+use crate::protocol::feed::FeedLimits;
 use crate::protocol::level::AckLevel;
 use crate::protocol::limits::QueueLimits;
 use crate::retention::WallClock;
@@ -35,6 +36,7 @@ pub(crate) struct Options {
     pub(crate) readers: usize,
     pub(crate) write_queue: QueueLimits,
     pub(crate) read_queue: QueueLimits,
+    pub(crate) changes: FeedLimits,
     pub(crate) level: AckLevel,
     pub(crate) largest_value: usize,
     pub(crate) clock: WallClock,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::batch::Batch;
 use super::builder::StoreBuilder;
+use super::changes::ChangeStream;
 use super::close::Close;
 use super::engine::Engine;
 use super::params::IntoParams;
@@ -306,6 +307,13 @@ impl Store {
             ReadOutput::Rows(rows) => Ok(rows),
             _ => unreachable!("a query is answered with rows"),
         })
+    }
+
+    /// Subscribes to what is committed from now on, in all tables. See [`ChangeStream`] for what is told of what.
+    ///
+    /// Ends when the stream is dropped. On a store that is closed it ends at once.
+    pub fn changes(&self) -> ChangeStream {
+        ChangeStream::new(self.engine(), None)
     }
 
     /// How the store is doing, now. Never waits for the writer or a reader.

@@ -17,6 +17,7 @@ use crate::retention::{self, SweepPlan};
 use crate::settings::Settings;
 use crate::sqlite::plan::Reclaim;
 use crate::sqlite::reader::Reader;
+use crate::sqlite::reason::Reason;
 use crate::sqlite::writer::Writer;
 use crate::sync::{Arc, thread};
 
@@ -79,7 +80,8 @@ impl Running {
                 Some(folder)
             }
         };
-        let engine = Arc::new(Engine::new(options.write_queue, options.read_queue, options.readers));
+        let (writes, reads) = (options.write_queue, options.read_queue);
+        let engine = Arc::new(Engine::new(writes, reads, options.readers, options.changes));
         let (writer, settings, sweeps) = Writer::open(&options.plan, options.writer, engine.clone())?;
         let mut running = Self { engine: engine.clone(), writer, threads: Vec::new(), copier: None, folder };
         match running.start_others(options.clone(), &settings, sweeps) {
@@ -129,7 +131,9 @@ impl Running {
     }
 
     fn run(mut self) {
-        if let Err(reason) = self.writer.run() {
+        let end = self.writer.run();
+        self.engine.changes.end(end.as_ref().err().and_then(Reason::failure).cloned());
+        if let Err(reason) = end {
             if let Some(failure) = reason.failure() {
                 self.engine.board.set_failure(failure.clone());
                 tracing::error!(%failure, "the store has stopped; reads go on");

@@ -9,7 +9,7 @@ use super::page::{PageRequest, PageSearch};
 use super::stream::RowStream;
 use super::table::Table;
 use crate::error::ReadError;
-use crate::handle::Read;
+use crate::handle::{ChangeStream, Read};
 use crate::row::{Condition, IntoKey, Order, RowQuery, RowQueryKind, Value, total_order};
 use crate::sqlite::reader::{ReadOutput, ReadTask, TableRows};
 use crate::sync::Arc;
@@ -70,6 +70,12 @@ impl<T> Table<T> {
     pub fn count_where(&self, filter: Filter) -> Read<u64> {
         let condition = filter.condition(&self.shape);
         self.ask(condition.map(|condition| self.question(&[], RowQueryKind::Count(condition))), count_of)
+    }
+
+    /// Subscribes to what is committed in this table from now on. [`Change::Anything`](crate::Change::Anything) and
+    /// [`Change::Lagged`](crate::Change::Lagged) concern it, too. See [`ChangeStream`].
+    pub fn changes(&self) -> ChangeStream {
+        ChangeStream::new(self.store.engine(), Some(&self.shape.name))
     }
 
     fn question(&self, columns: &[usize], kind: RowQueryKind) -> RowQuery {

@@ -2,6 +2,7 @@
 
 mod alarm;
 mod bounds;
+mod changes;
 mod close;
 mod durability;
 mod faults;

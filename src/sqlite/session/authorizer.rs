@@ -7,6 +7,7 @@
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization, TransactionOperation};
 
+use super::writes::Writes;
 use crate::sqlite::is_engine_table;
 use crate::sync::Arc;
 use crate::sync::Mutex;
@@ -69,6 +70,12 @@ pub struct Guard {
     deletes: AtomicBool,
     changes_schema: AtomicBool,
     denied: Mutex<Option<String>>,
+    /// Somebody watches what is committed.
+    watched: AtomicBool,
+    /// The statement drops something.
+    drops: AtomicBool,
+    /// Noted only while somebody watches.
+    writes: Mutex<Writes>,
     /// Tables that the statement inserts into or updates, with the trigger that does.
     written: Mutex<Vec<(String, Option<String>)>>,
 }
@@ -84,6 +91,8 @@ pub struct AuthorizerNotes {
     pub changes_schema: bool,
     /// Tables inserted into or updated, each with the trigger or view that does it.
     pub written: Vec<(String, Option<String>)>,
+    /// The tables that are written in any way; `None` if nobody watches.
+    pub writes: Option<Writes>,
 }
 
 impl Guard {
@@ -112,17 +121,27 @@ impl Guard {
         self.engines.store(engines, Ordering::Relaxed);
     }
 
+    /// Says whether somebody watches what is committed. Then the tables that a statement may write are noted, and a
+    /// DELETE of a whole table is carried out row by row, or the update hook would not hear of it. Statements that
+    /// were prepared before do not follow.
+    pub fn set_watched(&self, watched: bool) {
+        self.watched.store(watched, Ordering::Relaxed);
+    }
+
     /// Takes the notes and clears them. Costs one load when SQLite asked nothing.
     pub fn take_notes(&self) -> AuthorizerNotes {
         if self.asked.load(Ordering::Relaxed) == 0 {
             return AuthorizerNotes::default();
         }
         self.asked.store(0, Ordering::Relaxed);
+        self.drops.store(false, Ordering::Relaxed);
+        let watched = self.watched.load(Ordering::Relaxed);
         AuthorizerNotes {
             asked: true,
             deletes: self.deletes.swap(false, Ordering::Relaxed),
             changes_schema: self.changes_schema.swap(false, Ordering::Relaxed),
             written: std::mem::take(&mut *self.written.lock()),
+            writes: watched.then(|| std::mem::take(&mut *self.writes.lock())),
         }
     }
 
@@ -137,7 +156,12 @@ impl Guard {
         }
         self.asked.fetch_add(1, Ordering::Relaxed);
         self.note(context);
+        let watched = self.watched.load(Ordering::Relaxed);
+        if watched {
+            self.note_writes(context);
+        }
         match refusal(context, self.engines.load(Ordering::Relaxed)) {
+            None if watched && self.deletes_rows(context) => Authorization::Ignore,
             None => Authorization::Allow,
             Some(what) => {
                 *self.denied.lock() = Some(what);
@@ -184,6 +208,46 @@ impl Guard {
             }
             _ => {}
         }
+    }
+
+    fn note_writes(&self, context: &AuthContext<'_>) {
+        let mut writes = self.writes.lock();
+        if let Some(trigger) = context.accessor.filter(|trigger| !writes.triggers.contains(*trigger)) {
+            writes.triggers.insert(trigger.to_owned());
+        }
+        match context.action {
+            AuthAction::Delete { table_name } => {
+                writes.table(table_name);
+            }
+            AuthAction::Insert { table_name } => {
+                let table = writes.table(table_name);
+                table.puts = true;
+                table.puts_by_trigger |= context.accessor.is_some();
+            }
+            AuthAction::Update { table_name, column_name } => {
+                let table = writes.table(table_name);
+                table.puts = true;
+                table.puts_by_trigger |= context.accessor.is_some();
+                if !table.columns.contains(column_name) {
+                    table.columns.insert(column_name.to_owned());
+                }
+            }
+            AuthAction::CreateTable { table_name }
+            | AuthAction::CreateVtable { table_name, .. }
+            | AuthAction::AlterTable { table_name, .. } => writes.table(table_name).is_redefined = true,
+            AuthAction::DropTable { table_name } | AuthAction::DropVtable { table_name, .. } => {
+                self.drops.store(true, Ordering::Relaxed);
+                writes.table(table_name).is_redefined = true;
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether it is asked about a DELETE statement, to which "ignore" means: row by row. Of a DROP, which asks the
+    /// same, nothing would be left by that answer.
+    fn deletes_rows(&self, context: &AuthContext<'_>) -> bool {
+        let AuthAction::Delete { table_name } = context.action else { return false };
+        !is_schema_table(table_name) && !self.drops.load(Ordering::Relaxed)
     }
 }
 

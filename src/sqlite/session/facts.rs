@@ -9,6 +9,8 @@ use std::collections::HashSet;
 use rusqlite::Connection;
 
 use super::authorizer::AuthorizerNotes;
+use super::writes::{Writes, says_replace};
+use crate::sync::Arc;
 
 /// What the texts of the schema hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub struct SchemaFacts {
     pub mentions_rollback: bool,
     /// DEFERRED stands somewhere: a statement may leave a foreign key open.
     pub mentions_deferred: bool,
+    /// The names of all tables.
+    pub tables: Vec<String>,
     /// Virtual tables, in lower case.
     virtual_tables: HashSet<String>,
     /// Triggers whose text has the word DELETE (FTS5 takes its delete command as a string), in lower case.
@@ -49,7 +53,11 @@ impl SchemaFacts {
         self.mentions_fail |= has_word(sql, "FAIL");
         self.mentions_rollback |= has_word(sql, "ROLLBACK");
         self.mentions_deferred |= has_word(sql, "DEFERRED");
-        let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+        let name = String::from_utf8_lossy(name);
+        if kind == b"table" {
+            self.tables.push(name.clone().into_owned());
+        }
+        let name = name.to_ascii_lowercase();
         if kind == b"trigger" {
             if has_word(sql, "DELETE") {
                 self.deleting_triggers.insert(name);
@@ -87,6 +95,7 @@ pub struct TextFacts {
     mentions_replace: bool,
     mentions_fail: bool,
     inserts_one_row: bool,
+    says_replace: bool,
 }
 
 impl TextFacts {
@@ -102,12 +111,13 @@ impl TextFacts {
             mentions_replace: has_word(text, "REPLACE"),
             mentions_fail: has_word(text, "FAIL"),
             inserts_one_row: false,
+            says_replace: says_replace(text),
         }
     }
 }
 
 /// What one statement may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatementFacts {
     /// It may delete rows, also through triggers, foreign-key actions, REPLACE or DROP.
     pub deletes: bool,
@@ -119,6 +129,8 @@ pub struct StatementFacts {
     pub returns_rows: bool,
     /// It changes the schema.
     pub changes_schema: bool,
+    /// The tables that it may write. `None` for one that writes nothing, and while nobody watches what is committed.
+    pub writes: Option<Arc<Writes>>,
 }
 
 impl StatementFacts {
@@ -138,9 +150,12 @@ impl StatementFacts {
                 read_only: true,
                 returns_rows,
                 changes_schema: false,
+                writes: None,
             };
         }
         let text = text();
+        let writes =
+            notes.writes.clone().map(|writes| Arc::new(Writes { replaces: text.says_replace, ..writes }));
         let deletes = !notes.asked
             || notes.deletes
             || schema.mentions_replace
@@ -162,17 +177,19 @@ impl StatementFacts {
             read_only: false,
             returns_rows,
             changes_schema: notes.changes_schema,
+            writes,
         }
     }
 
     /// What may happen when either of the two may.
-    pub fn or(self, other: Self) -> Self {
+    pub fn or(&self, other: Self) -> Self {
         Self {
             deletes: self.deletes || other.deletes,
             needs_savepoint: self.needs_savepoint || other.needs_savepoint,
             read_only: self.read_only && other.read_only,
             returns_rows: self.returns_rows || other.returns_rows,
             changes_schema: self.changes_schema || other.changes_schema,
+            writes: Writes::both(self.writes.clone(), other.writes),
         }
     }
 
@@ -184,6 +201,7 @@ impl StatementFacts {
             read_only,
             returns_rows,
             changes_schema: !read_only,
+            writes: None,
         }
     }
 }

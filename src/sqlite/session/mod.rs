@@ -7,12 +7,14 @@ mod authorizer;
 mod db;
 mod facts;
 mod failure;
+mod row_hook;
 #[expect(clippy::module_inception, reason = "the type that the folder is named after")]
 mod session;
 mod state;
 mod statement;
 mod stop;
 mod tx;
+mod writes;
 
 #[cfg(test)]
 mod tests;
@@ -20,8 +22,10 @@ mod tests;
 pub use db::Db;
 pub use facts::{SchemaFacts, StatementFacts};
 pub use failure::{NotAllowed, SessionError, TransactionEnded};
+pub use row_hook::HookNotes;
 pub use session::Session;
 pub use state::SessionState;
 pub use statement::{Rows, Statement};
 pub use stop::{StopCheck, StopLimits, StopReason, Stopped};
 pub use tx::Tx;
+pub use writes::{Writes, says_replace};

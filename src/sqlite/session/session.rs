@@ -1,6 +1,6 @@
 //! One user's command on a connection: its statements, and what is left when it ends.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::{CStr, CString};
 use std::ptr;
 
@@ -11,6 +11,7 @@ use super::facts::{SchemaFacts, StatementFacts, TextFacts};
 use super::failure::{Failure, NotAllowed, SessionError};
 use super::state::{LONGEST_CACHED_TEXT, SessionState};
 use super::statement::{Prepared, Statement};
+use super::writes::Writes;
 use crate::error::SqliteError;
 use crate::handle::params::Params;
 use crate::handle::rows::ResultRows;
@@ -27,6 +28,8 @@ pub struct Session<'c> {
     pub(super) connection: &'c Connection,
     pub(super) state: &'c SessionState,
     deletes: Cell<bool>,
+    /// What the statements that ran may have written, while somebody watches.
+    writes: RefCell<Vec<Option<Arc<Writes>>>>,
 }
 
 /// What a statement command did.
@@ -53,7 +56,7 @@ impl<'c> Session<'c> {
     pub fn new(connection: &'c Connection, state: &'c SessionState) -> Self {
         state.settle_schema(connection);
         state.guard.set_users(true);
-        Self { connection, state, deletes: Cell::new(false) }
+        Self { connection, state, deletes: Cell::new(false), writes: RefCell::default() }
     }
 
     /// Whether anything that ran in this session may have deleted rows.
@@ -81,10 +84,10 @@ impl<'c> Session<'c> {
         sql: &str,
         params: &Params,
         rows_up_to: Option<usize>,
-        first: impl FnOnce(StatementFacts) -> Result<(), SqliteError>,
+        first: impl FnOnce(&StatementFacts) -> Result<(), SqliteError>,
     ) -> Result<StatementOutcome, SessionError> {
         let mut statement = self.prepare(sql).map_err(Failure::into_session)?;
-        self.as_engine(|| first(statement.facts())).map_err(SessionError::Sqlite)?;
+        self.as_engine(|| first(&statement.facts())).map_err(SessionError::Sqlite)?;
         self.run(&mut statement, params, rows_up_to).map_err(Failure::into_session)
     }
 
@@ -121,7 +124,7 @@ impl<'c> Session<'c> {
     pub fn run_for_rows<'v>(
         &self,
         statement: &EngineStatement,
-        facts: StatementFacts,
+        facts: &StatementFacts,
         values: impl IntoIterator<Item = ValueRef<'v>>,
         on_row: impl FnMut(&EngineRow<'_>),
     ) -> Result<(), SessionError> {
@@ -212,13 +215,13 @@ impl<'c> Session<'c> {
                 return Ok(());
             };
             let facts = self.facts_of_notes(text, statement.readonly(), statement.column_count() > 0)?;
-            self.starts(facts);
+            self.starts(&facts);
             let mut rows = statement.raw_query();
-            while rows.next().map_err(|error| self.failure(error))?.is_some() {
+            while self.step(|| rows.next()).map_err(|error| self.failure(error))?.is_some() {
                 self.check_row()?;
             }
             drop(rows);
-            self.stepped(text, facts, statement.readonly(), statement.column_count() > 0)?;
+            self.stepped(text, &facts, statement.readonly(), statement.column_count() > 0)?;
         }
     }
 
@@ -271,31 +274,73 @@ impl<'c> Session<'c> {
     }
 
     /// A statement with these facts is about to run.
-    pub(super) fn starts(&self, facts: StatementFacts) {
+    pub(super) fn starts(&self, facts: &StatementFacts) {
         if facts.deletes {
             self.deletes.set(true);
         }
+        if self.state.is_watched() && !facts.read_only {
+            self.note_writes(&facts.writes);
+        }
     }
 
-    /// Collects what SQLite asked while it stepped and answers the facts that hold now.
+    fn note_writes(&self, writes: &Option<Arc<Writes>>) {
+        let mut all = self.writes.borrow_mut();
+        let is_same = |one: &Option<Arc<Writes>>| match (one, writes) {
+            (Some(one), Some(writes)) => Arc::ptr_eq(one, writes),
+            (one, writes) => one.is_none() && writes.is_none(),
+        };
+        // A loop runs one statement many times.
+        if !all.last().is_some_and(is_same) {
+            all.push(writes.clone());
+        }
+    }
+
+    /// What ran since this was last called may have written, while somebody watches; `None` if that is not known.
+    pub fn take_writes(&self) -> Option<Writes> {
+        let mut sum = Writes::default();
+        for writes in self.writes.take() {
+            sum.add(&*writes?);
+        }
+        Some(sum)
+    }
+
+    /// The part that stays with the connection.
+    pub fn state(&self) -> &'c SessionState {
+        self.state
+    }
+
+    /// Runs a step of a statement. What the update hook heard of it is forgotten if it failed and left nothing.
+    pub(super) fn step<T, E>(&self, step: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        if !self.state.is_watched() {
+            return step();
+        }
+        let (mark, before) = (self.state.hook.mark(), self.connection.total_changes());
+        let result = step();
+        if result.is_err() && self.connection.total_changes() == before {
+            self.state.hook.cut(mark);
+        }
+        result
+    }
+
+    /// Collects what SQLite asked while it stepped and answers the facts that hold now, if they are others.
     ///
     /// It asks when it prepares the statement anew, and also about statements that a virtual table prepares
     /// for itself: so nothing that is known is taken back.
     pub(super) fn stepped(
         &self,
         text: impl FnOnce() -> TextFacts,
-        facts: StatementFacts,
+        facts: &StatementFacts,
         read_only: bool,
         returns_rows: bool,
-    ) -> Result<StatementFacts, Failure> {
+    ) -> Result<Option<StatementFacts>, Failure> {
         let notes = self.state.guard.take_notes();
-        let mut now = facts;
+        let mut now = None;
         if notes.asked {
             let schema = self.schema_for(read_only && !notes.deletes && notes.written.is_empty())?;
-            now = facts.or(StatementFacts::of(text, &schema, &notes, read_only, returns_rows));
-            self.starts(now);
+            let asked = StatementFacts::of(text, &schema, &notes, read_only, returns_rows);
+            now = Some(facts.or(asked)).inspect(|now| self.starts(now));
         }
-        if now.changes_schema {
+        if now.as_ref().unwrap_or(facts).changes_schema {
             self.state.schema_changed(self.connection);
         }
         Ok(now)
@@ -337,7 +382,7 @@ impl<'c> Session<'c> {
         let schema = self.schema_for(read_only && !notes.deletes && notes.written.is_empty())?;
         let facts = StatementFacts::of(|| TextFacts::of(text), &schema, &notes, read_only, returns_rows);
         let text = known.map_or_else(|| Arc::from(text), |(text, _)| text);
-        self.state.remember(self.connection, &text, facts);
+        self.state.remember(self.connection, &text, facts.clone());
         Ok((text, facts))
     }
 

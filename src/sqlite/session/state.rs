@@ -7,6 +7,7 @@ use rusqlite::Connection;
 
 use super::authorizer::Guard;
 use super::facts::{SchemaFacts, StatementFacts, schema_version};
+use super::row_hook::RowHook;
 use super::stop::StopCheck;
 use crate::sync::Arc;
 
@@ -24,6 +25,8 @@ const REMEMBERED_TEXTS: usize = 256;
 pub struct SessionState {
     pub(super) guard: Arc<Guard>,
     pub(super) stop: StopCheck,
+    pub(super) hook: RowHook,
+    is_watched: Cell<bool>,
     schema: RefCell<Option<Arc<SchemaFacts>>>,
     remembered: RefCell<HashMap<Arc<str>, StatementFacts>>,
     /// The texts of the statements that closures hold; `None` where one was given back.
@@ -44,6 +47,8 @@ impl SessionState {
         Ok(Self {
             guard,
             stop,
+            hook: RowHook::default(),
+            is_watched: Cell::new(false),
             schema: RefCell::default(),
             remembered: RefCell::default(),
             handles: RefCell::default(),
@@ -51,6 +56,27 @@ impl SessionState {
             schema_unsure: Cell::new(false),
             met_damage: Cell::new(false),
         })
+    }
+
+    /// Says whether somebody watches what is committed, outside of any session. Users' statements are prepared anew
+    /// after a change: some are carried out in another way.
+    pub fn set_watched(&self, connection: &mut Connection, watched: bool) -> rusqlite::Result<()> {
+        self.hook.set(connection, watched)?;
+        self.guard.set_watched(watched);
+        self.is_watched.set(watched);
+        self.hook.clear();
+        self.forget_statements(connection);
+        Ok(())
+    }
+
+    /// Whether somebody watches.
+    pub fn is_watched(&self) -> bool {
+        self.is_watched.get()
+    }
+
+    /// The rows that were changed, while somebody watches.
+    pub fn row_hook(&self) -> &RowHook {
+        &self.hook
     }
 
     /// The stop check of the connection. Clone it to give orders from other threads.
@@ -131,7 +157,7 @@ impl SessionState {
     }
 
     pub(super) fn recall(&self, text: &str) -> Option<(Arc<str>, StatementFacts)> {
-        self.remembered.borrow().get_key_value(text).map(|(text, facts)| (Arc::clone(text), *facts))
+        self.remembered.borrow().get_key_value(text).map(|(text, facts)| (Arc::clone(text), facts.clone()))
     }
 
     pub(super) fn remember(&self, connection: &Connection, text: &Arc<str>, facts: StatementFacts) {

@@ -1,6 +1,6 @@
 //! A prepared statement of a closure, and its rows.
 
-use std::cell::Cell;
+use std::cell::{Cell, Ref, RefCell};
 use std::ops::{Deref, DerefMut};
 
 use rusqlite::CachedStatement;
@@ -57,7 +57,7 @@ pub struct Statement<'s> {
     prepared: Prepared<'s>,
     text: Arc<str>,
     handle: usize,
-    facts: Cell<StatementFacts>,
+    facts: RefCell<StatementFacts>,
     /// Rows of it were made and not dropped: it has to be reset before it is used again.
     unfinished: Cell<bool>,
 }
@@ -70,7 +70,7 @@ impl<'s> Statement<'s> {
         facts: StatementFacts,
     ) -> Self {
         let handle = session.state.take_handle(&text);
-        Self { session, prepared, text, handle, facts: Cell::new(facts), unfinished: Cell::new(false) }
+        Self { session, prepared, text, handle, facts: RefCell::new(facts), unfinished: Cell::new(false) }
     }
 
     /// Runs the statement to its end and returns the number of rows that it inserted, updated or deleted
@@ -129,8 +129,8 @@ impl<'s> Statement<'s> {
         self.prepared.column_names().collect()
     }
 
-    pub(super) fn facts(&self) -> StatementFacts {
-        self.facts.get()
+    pub(super) fn facts(&self) -> Ref<'_, StatementFacts> {
+        self.facts.borrow()
     }
 
     pub(super) fn run(&mut self, bind: impl Bind) -> Result<u64, Failure> {
@@ -165,7 +165,7 @@ impl<'s> Statement<'s> {
         self.reset_if_unfinished();
         self.session.check()?;
         self.session.clear_notes();
-        self.session.starts(self.facts.get());
+        self.session.starts(&self.facts.borrow());
         let run = Run {
             session: self.session,
             text: &self.text,
@@ -183,7 +183,7 @@ impl<'s> Statement<'s> {
     /// one that did not.
     fn rows_changed_since(&self, total: u64) -> u64 {
         let connection = self.session.connection;
-        if connection.total_changes() == total || self.facts.get().changes_schema {
+        if connection.total_changes() == total || self.facts.borrow().changes_schema {
             0
         } else {
             connection.changes()
@@ -215,7 +215,7 @@ pub struct Rows<'a> {
 struct Run<'a> {
     session: &'a Session<'a>,
     text: &'a Arc<str>,
-    facts: &'a Cell<StatementFacts>,
+    facts: &'a RefCell<StatementFacts>,
     unfinished: &'a Cell<bool>,
     read_only: bool,
     returns_rows: bool,
@@ -230,7 +230,7 @@ impl<'a> Rows<'a> {
 
     fn advance(&mut self) -> Result<Option<&rusqlite::Row<'a>>, Failure> {
         self.run.session.check_row()?;
-        match self.rows.next() {
+        match self.run.session.step(|| self.rows.next()) {
             Ok(row) => {
                 self.run.stepped()?;
                 Ok(row)
@@ -249,10 +249,11 @@ impl Drop for Rows<'_> {
 
 impl Run<'_> {
     fn stepped(&self) -> Result<(), Failure> {
-        let before = self.facts.get();
-        let now =
-            self.session.stepped(|| TextFacts::of(self.text), before, self.read_only, self.returns_rows)?;
-        self.facts.set(now);
+        let text = || TextFacts::of(self.text);
+        let now = self.session.stepped(text, &self.facts.borrow(), self.read_only, self.returns_rows)?;
+        if let Some(now) = now {
+            self.facts.replace(now);
+        }
         Ok(())
     }
 }

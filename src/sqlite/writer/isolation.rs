@@ -17,20 +17,34 @@ pub(super) struct Isolation<'i> {
     is_set: Cell<bool>,
     /// Rows that the connection had changed when the command began.
     changes_before: u64,
+    /// Rows that setting the savepoint changed.
+    rows_of_savepoint: Cell<u64>,
 }
 
 impl<'i> Isolation<'i> {
     pub(super) fn new(session: &'i Session<'i>, transaction: &'i Transaction) -> Self {
         let changes_before = transaction.connection.total_changes();
-        Self { session, transaction, is_set: Cell::new(false), changes_before }
+        let (is_set, rows_of_savepoint) = (Cell::new(false), Cell::new(0));
+        Self { session, transaction, is_set, changes_before, rows_of_savepoint }
     }
 
     /// Sets the savepoint, once.
     pub(super) fn set_savepoint(&self) -> Result<(), SqliteError> {
-        if !self.is_set.replace(true) {
-            self.session.as_engine(|| self.transaction.savepoint.run())?;
+        if self.is_set.replace(true) {
+            return Ok(());
         }
+        let connection = &self.transaction.connection;
+        let (before, heard) = (connection.total_changes(), self.session.state().row_hook().mark());
+        self.session.as_engine(|| self.transaction.savepoint.run())?;
+        self.session.state().row_hook().cut(heard);
+        self.rows_of_savepoint.set(connection.total_changes() - before);
         Ok(())
+    }
+
+    /// How many rows SQLite changed when the savepoint was set: a virtual table writes then what it held back. The
+    /// command has nothing to do with them.
+    pub(super) fn rows_of_savepoint(&self) -> u64 {
+        self.rows_of_savepoint.get()
     }
 
     /// Runs `work` on the desk of a table, behind a savepoint if the table needs one.

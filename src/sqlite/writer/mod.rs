@@ -6,6 +6,7 @@ mod copier;
 mod growth;
 mod isolation;
 mod opening;
+mod recording;
 mod rows;
 mod run;
 mod space;

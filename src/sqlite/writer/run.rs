@@ -1,7 +1,8 @@
 //! Row commands that are carried out together, so that those on one key can share a statement.
 
-use super::command::{WriteCommand, WriteTask};
+use super::command::{WriteCommand, WriteTask, WriteValue};
 use super::isolation::Isolation;
+use super::recording::OwnChanges;
 use super::rows::{self, RowEffect, RowFailure, TableDesk};
 use super::transaction::{Done, Transaction};
 use crate::board::Board;
@@ -41,13 +42,40 @@ impl Transaction {
         let stopped = stop.disarm().is_some();
         let is_damaged = self.state.take_met_damage();
         match answers {
-            Some(answers) if !stopped && !is_damaged && !self.connection.is_autocommit() => Ok(answers),
+            Some(answers) if !stopped && !is_damaged && !self.connection.is_autocommit() => {
+                self.record_run(commands, &answers, first_sequence);
+                Ok(answers)
+            }
             // Whose doing it was shows when they are carried out one after the other.
             _ => {
                 if let Err(error) = self.abandon() {
                     tracing::error!(%error, "a transaction could not be rolled back");
                 }
                 Err(TransactionLost)
+            }
+        }
+    }
+}
+
+impl Transaction {
+    /// Each command's change as if it had been carried out by itself: all are on quiet tables.
+    fn record_run(
+        &self,
+        commands: &[&mut WriteCommand],
+        answers: &[Joined<WriteCommand>],
+        first_sequence: u64,
+    ) {
+        if !self.recorder.is_on() {
+            return;
+        }
+        for ((command, answer), sequence) in commands.iter().zip(answers).zip(first_sequence..) {
+            if let WriteTask::Row(row) = &command.task
+                && let Joined::Done { output, .. } = answer
+                && let WriteValue::Row(effect) = &output.value
+            {
+                self.recorder.begin_command(sequence);
+                self.recorder.record_own(&row.table, &OwnChanges::of(row, effect));
+                self.recorder.end_command(true);
             }
         }
     }

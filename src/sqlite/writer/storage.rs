@@ -370,6 +370,7 @@ impl Storage for SqliteStorage {
             // In the degraded mode there is no log, and every commit is durable.
             Ok(()) => {
                 let board = &self.engine.board;
+                self.transaction.recorder.commit(self.foreign.then(|| board.last_sequence.get()));
                 board.last_sequence.set(self.last_sequence);
                 if wrote && self.level == Some(AckLevel::Durable) {
                     board.syncs.add(1);
@@ -434,6 +435,7 @@ impl Storage for SqliteStorage {
 
     fn report(&mut self, report: &GroupReport) {
         let board = &self.engine.board;
+        self.transaction.recorder.tell();
         board.groups.add(1);
         board.commands.add(report.commands as u64);
         board.failed_commands.add(report.failed as u64);

@@ -10,18 +10,21 @@ use super::command::{
     WriteValue,
 };
 use super::isolation::Isolation;
-use super::rows::{self, PieceEnd, RowEffect, RowFailure, TableDesks};
+use super::recording::{Own, OwnChanges, Recorder};
+use super::rows::{self, Piece, PieceEnd, RowEffect, RowFailure, TableDesks};
 use crate::board::Board;
+use crate::changes::ChangeFeed;
 use crate::error::{ClosureError, SqliteError, WriteError};
 use crate::handle::Receipt;
 use crate::protocol::foreign_code::guarded;
 use crate::protocol::storage::Applied;
-use crate::row::RowCommand;
+use crate::row::{RowCommand, Values};
 use crate::sqlite::engine_statement::EngineStatement;
 use crate::sqlite::session::{
     NotAllowed, Session, SessionError, SessionState, StatementFacts, StopCheck, StopLimits, StopReason,
     Stopped, TransactionEnded, Tx,
 };
+use crate::sync::Arc;
 
 /// The bounds of one write.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +46,8 @@ pub(super) struct Transaction {
     data_version: EngineStatement,
     pub(super) desks: RefCell<TableDesks>,
     pub(super) state: SessionState,
+    /// What is changed, while somebody watches.
+    pub(super) recorder: Recorder,
     /// How long a piece of bulk work may take.
     piece_time: Duration,
     limits: WriteLimits,
@@ -62,6 +67,7 @@ impl Transaction {
         connection: Connection,
         state: SessionState,
         limits: WriteLimits,
+        feed: Arc<ChangeFeed>,
     ) -> Result<Self, SqliteError> {
         let prepare = |sql| EngineStatement::prepare(&connection, sql);
         Ok(Self {
@@ -74,6 +80,7 @@ impl Transaction {
             data_version: prepare(c"PRAGMA main.data_version")?,
             desks: RefCell::default(),
             state,
+            recorder: Recorder::new(feed),
             piece_time: rows::piece_time(Duration::ZERO, Duration::ZERO),
             limits,
             stuck: Cell::new(false),
@@ -88,7 +95,11 @@ impl Transaction {
 
     pub(super) fn begin(&mut self) -> Result<(), SqliteError> {
         self.begin.run()?;
-        Ok(self.state.refresh_schema(&self.connection)?)
+        self.state.refresh_schema(&self.connection)?;
+        if self.recorder.begin(&mut self.connection, &self.state)? {
+            *self.desks.get_mut() = TableDesks::default();
+        }
+        Ok(())
     }
 
     pub(super) fn commit(&mut self) -> Result<(), SqliteError> {
@@ -126,6 +137,13 @@ impl Transaction {
         sequence: u64,
         board: &Board,
     ) -> Applied<WriteCommand> {
+        self.recorder.begin_command(sequence);
+        let applied = self.carry_out(task, sequence, board);
+        self.recorder.end_command(matches!(applied, Applied::Done { .. } | Applied::Piece { .. }));
+        applied
+    }
+
+    fn carry_out(&mut self, task: &mut WriteTask, sequence: u64, board: &Board) -> Applied<WriteCommand> {
         if let WriteTask::Bulk(call) = task {
             return self.apply_piece(call, sequence, board);
         }
@@ -157,17 +175,19 @@ impl Transaction {
         let (result, deletes) = self.isolated(|isolation| {
             board.statements.add(1);
             isolation.set_savepoint()?;
-            let piece = isolation.on_desk(&call.command.table, |desk| {
-                rows::carry_out_piece(
-                    desk,
-                    isolation.session,
-                    &call.command,
-                    &mut progress,
-                    sequence,
-                    self.piece_time,
-                )
+            let watch = self.recorder.watch(isolation);
+            let mut changes = watch.is_some().then(OwnChanges::default);
+            let table = &call.command.table;
+            let piece = isolation.on_desk(table, |desk| {
+                let time = self.piece_time;
+                let piece = Piece { session: isolation.session, sequence, time, told: changes.as_mut() };
+                let end = rows::carry_out_piece(desk, &call.command, &mut progress, piece)?;
+                Ok((end, desk.is_quiet()))
             });
-            piece.map_err(|failure| self.row_error(failure))
+            let (end, is_quiet) = piece.map_err(|failure| self.row_error(failure))?;
+            let own = changes.map(|changes| Own { table, changes, is_quiet });
+            self.recorder.record(watch, isolation, own);
+            Ok(end)
         });
         let result = self.after_damage(result);
         let rows = progress.rows;
@@ -223,13 +243,15 @@ impl Transaction {
     ) -> Result<Done, WriteError> {
         board.statements.add(1);
         let rows_up_to = call.wants_rows.then_some(self.limits.result_bytes);
-        let first = |facts: StatementFacts| {
+        let first = |facts: &StatementFacts| {
             if facts.needs_savepoint { isolation.set_savepoint() } else { Ok(()) }
         };
+        let watch = self.recorder.watch(isolation);
         let outcome = isolation
             .session
             .run_statement_after(&call.sql, &call.params, rows_up_to, first)
             .map_err(|error| self.statement_error(error))?;
+        self.recorder.record(watch, isolation, None);
         let value = outcome.rows.map_or(WriteValue::None, WriteValue::Rows);
         Ok(Done { rows_changed: outcome.rows_changed, value })
     }
@@ -242,9 +264,18 @@ impl Transaction {
         board: &Board,
     ) -> Result<Done, WriteError> {
         board.statements.add(1);
-        let effect = isolation
-            .on_desk(&command.table, |desk| rows::carry_out(desk, isolation.session, command, sequence));
-        effect.map(Done::row).map_err(|failure| self.row_error(failure))
+        let watch = self.recorder.watch(isolation);
+        let table = &command.table;
+        let done = isolation.on_desk(table, |desk| {
+            let effect = rows::carry_out(desk, isolation.session, command, sequence)?;
+            Ok((effect, desk.is_quiet()))
+        });
+        let (effect, is_quiet) = done.map_err(|failure| self.row_error(failure))?;
+        if watch.is_some() {
+            let changes = OwnChanges::of(command, &effect);
+            self.recorder.record(watch, isolation, Some(Own { table, changes, is_quiet }));
+        }
+        Ok(Done::row(effect))
     }
 
     fn modify(
@@ -256,19 +287,28 @@ impl Transaction {
     ) -> Result<Done, WriteError> {
         board.statements.add(1);
         let ModifyCall { table, key, columns, change } = call;
-        let mut returned = None;
+        let (mut returned, mut changes) = (None, OwnChanges::default());
+        let watch = self.recorder.watch(isolation);
         let changed = isolation.on_desk(table, |desk| {
-            rows::modify(desk, isolation.session, key.key(), columns, sequence, |values| {
-                let ended = guarded(|| change(values));
-                let (set, value) = self.closure_value(ended, board)?;
-                returned = Some(value);
-                Ok(set)
-            })
+            let key = key.key();
+            let effect =
+                rows::modify::<ModifyFailure>(desk, isolation.session, key, columns, sequence, |values| {
+                    let ended = guarded(|| change(values));
+                    let (set, value) = self.closure_value(ended, board)?;
+                    returned = Some(value);
+                    Ok(set)
+                })?;
+            // The key is not among what it sets.
+            if let Some(effect) = effect.as_ref().filter(|_| watch.is_some()) {
+                changes.update(table, key, Values::NONE, effect);
+            }
+            Ok((effect, desk.is_quiet()))
         });
-        let effect = changed.map_err(|failure| match failure {
+        let (effect, is_quiet) = changed.map_err(|failure| match failure {
             ModifyFailure::Row(failure) => self.row_error(failure),
             ModifyFailure::Closure(error) => error,
         })?;
+        self.recorder.record(watch, isolation, Some(Own { table, changes, is_quiet }));
         let rows_changed = effect.as_ref().map_or(0, |effect| effect.rows_changed);
         let value = match (effect, returned) {
             (Some(effect), Some(value)) => WriteValue::Modified(effect, value),
@@ -305,9 +345,11 @@ impl Transaction {
     ) -> Result<Done, WriteError> {
         board.statements.add(1);
         isolation.set_savepoint()?;
+        let watch = self.recorder.watch(isolation);
         let before = self.connection.total_changes();
         let ended = guarded(|| closure(&Tx::new(isolation.session)));
         let value = self.closure_value(ended, board)?;
+        self.recorder.record(watch, isolation, None);
         let rows_changed = self.connection.total_changes() - before;
         Ok(Done { rows_changed, value: WriteValue::Closure(value) })
     }

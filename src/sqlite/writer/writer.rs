@@ -73,7 +73,8 @@ impl Writer {
         let log = WalLog::install(&mut connection, settings.page_size).map_err(set_up)?;
         let state = SessionState::install(&mut connection, engine.write_stop.clone())
             .map_err(|source| set_up(source.into()))?;
-        let transaction = Transaction::new(connection, state, limits.write).map_err(set_up)?;
+        let transaction =
+            Transaction::new(connection, state, limits.write, engine.changes.clone()).map_err(set_up)?;
         // From here on a change of it is somebody else's: also one before the first group.
         let data_version = transaction.data_version().map_err(set_up)?;
         let checkpoints = CheckpointPolicy::new(

@@ -69,7 +69,7 @@ impl Row<'_, '_> {
             .chain(expected.iter().chain(held).map(ValueRef::from))
             .chain(compared.iter().map(|(_, value)| value.into()))
             .chain(room);
-        self.session.run_for_rows(&update.statement, update.facts, values, |_| {})?;
+        self.session.run_for_rows(&update.statement, &update.facts, values, |_| {})?;
         Ok(self.session.connection().changes())
     }
 
@@ -81,7 +81,7 @@ impl Row<'_, '_> {
         let asked = adjust.added.iter().map(|(column, _)| *column);
         let query = self.desk.statement(self.session, Form::Columns, asked)?;
         let mut found: Option<Vec<Value>> = None;
-        self.session.run_for_rows(&query.statement, query.facts, key.values(), |row| {
+        self.session.run_for_rows(&query.statement, &query.facts, key.values(), |row| {
             found = Some((0..adjust.added.len()).map(|at| row.value(at)).collect());
         })?;
         let Some(found) = found else { return Ok(false) };
@@ -109,7 +109,7 @@ impl Row<'_, '_> {
         let held = guard.column.as_deref().map(|(_, value)| value);
         let values = key.values().chain(expected.iter().chain(held).map(ValueRef::from));
         let mut found = false;
-        self.session.run_for_rows(&query.statement, query.facts, values, |_| found = true)?;
+        self.session.run_for_rows(&query.statement, &query.facts, values, |_| found = true)?;
         Ok(found)
     }
 }

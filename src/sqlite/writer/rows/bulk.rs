@@ -3,11 +3,14 @@
 use std::time::{Duration, Instant};
 
 use super::desk::TableDesk;
-use super::row::{self, revision_value};
+use super::row::{self, integer, revision_value};
 use super::text::{Form, Step};
 use super::{RowEffect, RowFailure};
+use crate::changes::Operation;
 use crate::row::{BulkCommand, BulkWork, Value, ValueRef, Values};
 use crate::sqlite::session::Session;
+use crate::sqlite::writer::recording::OwnChanges;
+use crate::sync::Arc;
 
 /// A piece takes about a quarter as long as the last COMMITs did, within these bounds: whoever sends a small
 /// command meanwhile waits for a piece and its COMMIT, and where the disk is slow, short pieces would gain him
@@ -62,42 +65,60 @@ pub(in crate::sqlite::writer) enum PieceEnd {
     Finished,
 }
 
+/// What a piece is carried out with.
+pub(in crate::sqlite::writer) struct Piece<'p> {
+    pub(in crate::sqlite::writer) session: &'p Session<'p>,
+    pub(in crate::sqlite::writer) sequence: u64,
+    /// How long it may take.
+    pub(in crate::sqlite::writer) time: Duration,
+    /// Where each row is told, if anybody watches.
+    pub(in crate::sqlite::writer) told: Option<&'p mut OwnChanges>,
+}
+
 /// Carries out the next piece and moves `progress` on. After a failure the piece has to be undone, and `progress` is
 /// worth nothing.
 pub(in crate::sqlite::writer) fn carry_out_piece(
     desk: &mut TableDesk,
-    session: &Session<'_>,
     bulk: &BulkCommand,
     progress: &mut BulkProgress,
-    sequence: u64,
-    time: Duration,
+    piece: Piece<'_>,
 ) -> Result<PieceEnd, RowFailure> {
+    let Piece { session, sequence, time, told } = piece;
     let (began, is_atomic) = (Instant::now(), bulk.is_atomic);
     // Most lists and owners are small: they need no second piece, and so no second COMMIT.
     let time = if progress.is_fresh() { LONGEST_PIECE } else { time };
-    let mut piece = Piece { desk, session, sequence, began, time, is_atomic };
+    let mut work = PieceWork { desk, session, sequence, began, time, is_atomic, told };
     match &bulk.work {
-        BulkWork::Each(commands) => {
-            piece.list(progress, commands, |desk, command| row::carry_out(desk, session, command, sequence))
-        }
-        BulkWork::UpdateKeys { keys, set } => {
-            piece.list(progress, keys, |desk, key| row::update(desk, session, key.key(), set.set(), sequence))
-        }
-        BulkWork::DeleteWhere { column, value } => piece.walk(progress, *column, value, None),
-        BulkWork::UpdateWhere { column, value, set } => piece.walk(progress, *column, value, Some(set.set())),
+        BulkWork::Each(commands) => work.list(progress, commands, |work, command| {
+            let effect = row::carry_out(work.desk, session, command, sequence)?;
+            if let Some(told) = &mut work.told {
+                told.command(command, &effect);
+            }
+            Ok(effect)
+        }),
+        BulkWork::UpdateKeys { keys, set } => work.list(progress, keys, |work, key| {
+            let effect = row::update(work.desk, session, key.key(), set.set(), sequence)?;
+            if let Some(told) = &mut work.told {
+                told.update(work.desk.shape(), key.key(), set.set(), &effect);
+            }
+            Ok(effect)
+        }),
+        BulkWork::DeleteWhere { column, value } => work.walk(progress, *column, value, None),
+        BulkWork::UpdateWhere { column, value, set } => work.walk(progress, *column, value, Some(set.set())),
     }
 }
 
-struct Piece<'p, 's> {
+struct PieceWork<'p, 's> {
     desk: &'p mut TableDesk,
     session: &'p Session<'s>,
     sequence: u64,
     began: Instant,
     time: Duration,
     is_atomic: bool,
+    told: Option<&'p mut OwnChanges>,
 }
 
-impl Piece<'_, '_> {
+impl PieceWork<'_, '_> {
     fn is_long_enough(&self) -> bool {
         !self.is_atomic && self.began.elapsed() >= self.time
     }
@@ -107,10 +128,10 @@ impl Piece<'_, '_> {
         &mut self,
         progress: &mut BulkProgress,
         list: &[T],
-        mut carry_out: impl FnMut(&mut TableDesk, &T) -> Result<RowEffect, RowFailure>,
+        mut carry_out: impl FnMut(&mut Self, &T) -> Result<RowEffect, RowFailure>,
     ) -> Result<PieceEnd, RowFailure> {
         for one in list.iter().skip(progress.done) {
-            progress.rows += carry_out(self.desk, one)?.rows_changed;
+            progress.rows += carry_out(self, one)?.rows_changed;
             progress.done += 1;
             if progress.done.is_multiple_of(ROWS_A_LOOK) && self.is_long_enough() {
                 break;
@@ -131,8 +152,7 @@ impl Piece<'_, '_> {
             self.session.note_delete();
         }
         if !self.desk.shape().can_be_walked(set.unwrap_or(Values::NONE).columns()) {
-            self.take(Step::All, column, set, &[value])?;
-            progress.rows += self.session.connection().changes();
+            progress.rows += self.take(Step::All, column, set, &[value])?;
             return Ok(PieceEnd::Finished);
         }
         if progress.walk.is_none() {
@@ -144,8 +164,8 @@ impl Piece<'_, '_> {
         let Some(walk) = &mut progress.walk else { return Ok(PieceEnd::Finished) };
         loop {
             let began = Instant::now();
-            let is_last = self.step(walk, column, value, set)?;
-            progress.rows += self.session.connection().changes();
+            let (is_last, rows) = self.step(walk, column, value, set)?;
+            progress.rows += rows;
             if is_last {
                 return Ok(PieceEnd::Finished);
             }
@@ -156,14 +176,14 @@ impl Piece<'_, '_> {
         }
     }
 
-    /// One statement over the next rows. Gives whether it reached the end of the walk.
+    /// One statement over the next rows. Gives whether it reached the end of the walk, and how many rows it changed.
     fn step(
         &mut self,
         walk: &mut Walk,
         column: usize,
         value: &Value,
         set: Option<Values<'_>>,
-    ) -> Result<bool, RowFailure> {
+    ) -> Result<(bool, u64), RowFailure> {
         let is_first = walk.at.is_none();
         let from = walk.at.take().unwrap_or_default();
         let skipped = Value::Integer(walk.step - 1);
@@ -173,30 +193,45 @@ impl Piece<'_, '_> {
         let is_last = found.is_none();
         let to = found.unwrap_or_else(|| walk.end.clone());
         let range: Vec<&Value> = std::iter::once(value).chain(&from).chain(&to).collect();
-        self.take(if is_first { Step::First } else { Step::Next }, column, set, &range)?;
+        let rows = self.take(if is_first { Step::First } else { Step::Next }, column, set, &range)?;
         walk.at = Some(to);
-        Ok(is_last)
+        Ok((is_last, rows))
     }
 
-    /// Deletes or updates the rows of a step.
+    /// Deletes or updates the rows of a step, and gives how many there were.
     fn take(
         &mut self,
         step: Step,
         column: usize,
         set: Option<Values<'_>>,
         range: &[&Value],
-    ) -> Result<(), RowFailure> {
-        let range = range.iter().copied().map(ValueRef::from);
-        let Some(set) = set else {
-            let form = Form::DeleteStep(step);
-            let delete = self.desk.statement(self.session, form, std::iter::once(column))?;
-            return Ok(self.session.run_for_rows(&delete.statement, delete.facts, range, |_| {})?);
+    ) -> Result<u64, RowFailure> {
+        let shape = Arc::clone(self.desk.shape());
+        // What is set is no part of the key: each row is the same before and after.
+        let returns_key = self.told.is_some();
+        let (operation, form, revision) = match set {
+            None => (Operation::Delete, Form::DeleteStep { step, returns_key }, None),
+            Some(_) => {
+                let revision = revision_value(&shape, 1, self.sequence);
+                (Operation::Update, Form::UpdateStep { step, returns_key }, revision)
+            }
         };
-        let revision = revision_value(self.desk.shape(), 1, self.sequence);
-        let columns = std::iter::once(column).chain(set.columns());
-        let update = self.desk.statement(self.session, Form::UpdateStep(step), columns)?;
+        let (is_update, set) = (set.is_some(), set.unwrap_or(Values::NONE));
+        let change = self.desk.statement(self.session, form, std::iter::once(column).chain(set.columns()))?;
+        let range = range.iter().copied().map(ValueRef::from);
         let values = set.values().chain(revision.as_ref().map(ValueRef::from)).chain(range);
-        Ok(self.session.run_for_rows(&update.statement, update.facts, values, |_| {})?)
+        let told = &mut self.told;
+        self.session.run_for_rows(&change.statement, &change.facts, values, |row| {
+            let Some(told) = told else { return };
+            let key: Vec<Value> = (0..shape.key.len()).map(|at| row.value(at)).collect();
+            let revision = shape.revision.filter(|_| is_update).map(|_| row.value(shape.key.len()));
+            told.row_of_many(operation, key, revision.and_then(integer));
+        })?;
+        let rows = self.session.connection().changes();
+        if let Some(told) = told {
+            told.count(rows);
+        }
+        Ok(rows)
     }
 
     fn place(
@@ -210,7 +245,7 @@ impl Piece<'_, '_> {
         let query = self.desk.statement(self.session, form, std::iter::once(column))?;
         let mut found = None;
         let values = values.iter().copied().map(ValueRef::from);
-        self.session.run_for_rows(&query.statement, query.facts, values, |row| {
+        self.session.run_for_rows(&query.statement, &query.facts, values, |row| {
             found = Some((0..parts).map(|at| row.value(at)).collect());
         })?;
         Ok(found)

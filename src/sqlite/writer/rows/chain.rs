@@ -112,7 +112,7 @@ impl Row<'_, '_> {
         let delete = self.desk.statement(self.session, form, std::iter::empty())?;
         let mut found = None;
         self.session
-            .run_for_rows(&delete.statement, delete.facts, values, |row| found = integer(row.value(0)))?;
+            .run_for_rows(&delete.statement, &delete.facts, values, |row| found = integer(row.value(0)))?;
         let rows_changed = self.session.connection().changes();
         let revision = found.map(|before| before + i64::from(chain.changes));
         Ok(RowEffect { rows_changed, revision, ..RowEffect::default() })

@@ -17,7 +17,7 @@ use crate::error::Conflict;
 use crate::row::Value;
 use crate::sqlite::session::SessionError;
 
-pub(super) use bulk::{BulkProgress, PieceEnd, carry_out_piece, piece_time};
+pub(super) use bulk::{BulkProgress, Piece, PieceEnd, carry_out_piece, piece_time};
 pub(super) use chain::carry_out_chain;
 pub(super) use desk::{TableDesk, TableDesks};
 pub(super) use modify::modify;

@@ -39,7 +39,7 @@ fn read(
 ) -> Result<Option<Vec<Value>>, RowFailure> {
     let query = desk.statement(session, Form::Columns, columns.iter().copied())?;
     let mut found = None;
-    session.run_for_rows(&query.statement, query.facts, key.values(), |row| {
+    session.run_for_rows(&query.statement, &query.facts, key.values(), |row| {
         found = Some((0..columns.len()).map(|at| row.value(at)).collect());
     })?;
     Ok(found)

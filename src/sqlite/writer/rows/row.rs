@@ -77,7 +77,7 @@ impl Row<'_, '_> {
         let insert = self.desk.statement(self.session, form, set.columns())?;
         let mut filled = Vec::new();
         let values = key.values().chain(set.values()).chain(revision.as_ref().map(ValueRef::from));
-        self.session.run_for_rows(&insert.statement, insert.facts, values, |row| {
+        self.session.run_for_rows(&insert.statement, &insert.facts, values, |row| {
             for (at, column) in insert.filled.iter().enumerate() {
                 filled.push((name(&shape, *column), row.value(at)));
             }
@@ -144,7 +144,7 @@ impl Row<'_, '_> {
         let expected = guard.revision.map(Value::Integer);
         let held = guard.column.as_deref().map(|(_, value)| value);
         let values = key.values().chain(expected.iter().chain(held).map(ValueRef::from));
-        self.session.run_for_rows(&delete.statement, delete.facts, values, |_| {})?;
+        self.session.run_for_rows(&delete.statement, &delete.facts, values, |_| {})?;
         match self.session.connection().changes() {
             0 => self.nothing_changed(key, guard),
             rows_changed => Ok(RowEffect { rows_changed, ..RowEffect::default() }),
@@ -171,7 +171,7 @@ impl Row<'_, '_> {
         let step = step.as_ref().map(ValueRef::from);
         let guards = expected.iter().chain(held).chain(&bound).map(ValueRef::from);
         let values = set.values().chain(step).chain(key.values()).chain(guards);
-        self.session.run_for_rows(&update.statement, update.facts, values, |_| {})?;
+        self.session.run_for_rows(&update.statement, &update.facts, values, |_| {})?;
         Ok(self.session.connection().changes())
     }
 
@@ -220,7 +220,8 @@ impl Row<'_, '_> {
     ) -> Result<Option<Value>, RowFailure> {
         let query = self.desk.statement(self.session, form, std::iter::empty())?;
         let mut found = None;
-        self.session.run_for_rows(&query.statement, query.facts, values, |row| found = Some(row.value(0)))?;
+        self.session
+            .run_for_rows(&query.statement, &query.facts, values, |row| found = Some(row.value(0)))?;
         Ok(found)
     }
 }

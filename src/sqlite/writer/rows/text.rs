@@ -34,11 +34,12 @@ pub(super) enum Form {
     /// The place of the row that ends the next step of a walk. Parameters: the value, the place where the last step
     /// ended unless this is the first, the end of the walk, the number of rows that follow the first one.
     StepEnd { is_first: bool },
-    /// Deletes the rows of a step. Parameters: the value, the places that the step names.
-    DeleteStep(Step),
+    /// Deletes the rows of a step. Parameters: the value, the places that the step names. With `returns_key` its rows
+    /// are the keys.
+    DeleteStep { step: Step, returns_key: bool },
     /// Updates the rows of a step. The walk's column comes first, then those to set. Parameters: the columns to
-    /// set, the revision, then as for `DeleteStep`.
-    UpdateStep(Step),
+    /// set, the revision, then as for `DeleteStep`. With `returns_key` its rows are the keys and the revisions.
+    UpdateStep { step: Step, returns_key: bool },
 }
 
 /// Which rows a step of a walk takes.
@@ -115,12 +116,20 @@ pub(super) fn text_of(shape: &TableShape, form: Form, columns: &[usize]) -> Text
                 table(shape)
             )
         }
-        Form::DeleteStep(step) => {
-            write!(text.sql, "DELETE FROM {} WHERE {}", table(shape), rows_of(step, shape, columns))
+        Form::DeleteStep { step, returns_key } => {
+            let returning = if returns_key { returning(shape, None) } else { String::new() };
+            write!(
+                text.sql,
+                "DELETE FROM {} WHERE {}{returning}",
+                table(shape),
+                rows_of(step, shape, columns)
+            )
         }
-        Form::UpdateStep(step) => {
+        Form::UpdateStep { step, returns_key } => {
             let sets = sets(shape, columns.get(1..).unwrap_or_default());
-            write!(text.sql, "UPDATE {} SET {sets} WHERE {}", table(shape), rows_of(step, shape, columns))
+            let returning = if returns_key { returning(shape, shape.revision) } else { String::new() };
+            let rows = rows_of(step, shape, columns);
+            write!(text.sql, "UPDATE {} SET {sets} WHERE {rows}{returning}", table(shape))
         }
     };
     text
@@ -260,6 +269,15 @@ fn rows_of(step: Step, shape: &TableShape, columns: &[usize]) -> String {
         Step::Next => format!("{column} AND ({places}) > ({marks}) AND ({places}) <= ({marks})"),
         Step::All => column,
     }
+}
+
+/// The key, and behind it the revision.
+fn returning(shape: &TableShape, revision: Option<Revision>) -> String {
+    let revision = revision.map(|revision| revision.column);
+    format!(
+        " RETURNING {}",
+        list(shape.key.iter().copied().chain(revision).map(|column| name(shape, column)))
+    )
 }
 
 fn holds(shape: &TableShape, columns: &[usize]) -> String {
