@@ -52,6 +52,7 @@
 //! | give up in time | [`Write::deadline`], [`Read::deadline`], [`Store::close_within`] |
 //! | know what an error left on disk | [`WriteError::outcome`], [`Outcome`] |
 //! | have rows go away by themselves | [`StoreBuilder::retention`], [`Retention`] |
+//! | have a page and what follows it, without a gap | [`PageRequest::live`], [`LiveView`] |
 //! | hear of what was committed | [`Store::changes`], [`ChangeStream`], [`Change`]; for one table [`Table::changes`] |
 //! | know how it is going | [`Store::stats`], [`Store::settings`] |
 //!
@@ -107,9 +108,9 @@ mod table;
 
 pub use changes::{Change, ChangeKey, Operation, RowChange};
 pub use error::{
-    ChangesError, CloseError, ClosureError, Conflict, HookFailure, MigrationFailure, OpenError, Outcome,
-    ReadError, RecogniseFailure, RetentionFailure, SearchIndexError, SqliteError, StoreFailure, TableError,
-    WriteError,
+    ChangesError, CloseError, ClosureError, Conflict, HookFailure, LiveError, MigrationFailure, OpenError,
+    Outcome, ReadError, RecogniseFailure, RetentionFailure, SearchIndexError, SqliteError, StoreFailure,
+    TableError, WriteError,
 };
 pub use handle::{
     Applied, Batch, ChangeStream, Close, CloseFuture, ColumnIndex, IntoParams, InvalidValue, Open,
@@ -132,8 +133,8 @@ pub use sqlite::session::{Db, NotAllowed, Rows, Statement, StopReason, Stopped, 
 #[doc(hidden)]
 pub use table::Requested;
 pub use table::{
-    BulkUpdate, BulkWrite, Cursor, DecodeError, Delete, Filter, IntoFilterParams, Modified, OpenTable,
-    OpenTableFuture, Page, PageRequest, Row, RowRequest, RowStream, Table, TableBuilder, Update,
+    BulkUpdate, BulkWrite, Cursor, DecodeError, Delete, Filter, IntoFilterParams, LiveView, Modified,
+    OpenTable, OpenTableFuture, Page, PageRequest, Row, RowRequest, RowStream, Table, TableBuilder, Update,
     like_contains, like_prefix,
 };
 

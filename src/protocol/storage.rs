@@ -51,7 +51,8 @@ pub(crate) trait Storage {
     /// Housekeeping between groups. `idle`: no command is waiting.
     fn upkeep(&mut self, idle: bool) -> Result<Readiness, ReasonOf<Self>>;
 
-    /// Hears of every group that was carried out.
+    /// Hears of every group that was carried out: what its answers promise holds, and none was given yet. What was
+    /// committed may be told to others now.
     fn report(&mut self, report: &GroupReport);
 
     /// The reason that callers are given when the writer's thread panicked.

@@ -13,7 +13,8 @@ pub(crate) mod session;
 pub(crate) mod settings;
 pub(crate) mod writer;
 
-/// The engine's own table, in users' files: one row that says which commit sequences are reserved.
+/// The engine's own table, in users' files: one row. `next`: the end of the commit sequences that are reserved.
+/// `last`: that of the last commit, for as long as somebody wants to know where a snapshot stands.
 pub(crate) const ENGINE_TABLE: &str = "walwright_sequence";
 /// Another one, in files with search indexes: one row for each that is being built.
 pub(crate) const SEARCH_TABLE: &str = "walwright_search";

@@ -64,14 +64,14 @@ const GREATEST_LIMIT: usize = 10_000;
 /// ```
 #[must_use = "a page is read only when it is awaited or waited for"]
 pub struct PageRequest<T> {
-    table: Table<T>,
+    pub(super) table: Table<T>,
     search: Option<PageSearch>,
     /// Names of columns, and whether they descend.
     order: Vec<(String, bool)>,
     filter: Option<Filter>,
     limit: usize,
     start: Start,
-    deadline: Option<Duration>,
+    pub(super) deadline: Option<Duration>,
 }
 
 /// What a page of found rows is found by.
@@ -179,7 +179,7 @@ impl<T> PageRequest<T> {
         self
     }
 
-    fn query(&self) -> Result<RowQuery, ReadError> {
+    pub(super) fn query(&self) -> Result<RowQuery, ReadError> {
         let table = &self.table.shape;
         if !(1..=GREATEST_LIMIT).contains(&self.limit) {
             return Err(ReadError::InvalidLimit { limit: self.limit, greatest: GREATEST_LIMIT });
@@ -257,7 +257,10 @@ impl<T: DeserializeOwned> IntoFuture for PageRequest<T> {
 }
 
 fn page_of<T: DeserializeOwned>(output: ReadOutput) -> Result<Page<T>, ReadError> {
-    let mut found = rows_of(output);
+    page_of_rows(rows_of(output))
+}
+
+pub(super) fn page_of_rows<T: DeserializeOwned>(mut found: TableRows) -> Result<Page<T>, ReadError> {
     let RowQueryKind::Page(page) = &found.query.kind else {
         unreachable!("a question for a page is answered with its rows")
     };

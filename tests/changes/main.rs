@@ -1,6 +1,7 @@
 //! What is told of what was committed: each promise of `ChangeStream`, against real files.
 
 mod bed;
+mod live;
 mod order;
 mod rows;
 mod sql;

@@ -26,7 +26,7 @@ fn each_command_tells_its_row_and_its_revision() {
             t.upsert(&row("b", "z")).wait().unwrap();
             t.insert_or_ignore(&row("b", "w")).wait().unwrap();
             t.insert_or_ignore(&row("c", "w")).wait().unwrap();
-            t.modify("c", |row| Ok(row.set("name", "m").unwrap())).wait().unwrap();
+            t.modify("c", |row| Ok(row.set("name", "m")?)).wait().unwrap();
             t.update("a").set("id", "k").wait().unwrap();
             t.delete("b").wait().unwrap();
             let expected = [

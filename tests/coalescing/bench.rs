@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use walwright::rusqlite::functions::FunctionFlags;
 use walwright::rusqlite::{Connection, Result};
-use walwright::{AckLevel, Applied, Pending, Row, Store, Table, TableError, Tx};
+use walwright::{AckLevel, Applied, Change, ChangeStream, Pending, Row, Store, Table, TableError, Tx};
 use walwright_test_support::{FaultVfs, Gate, Probe, Scratch};
 
 use crate::answer::{Answer, Sequences};
@@ -26,6 +26,8 @@ pub struct Bench {
     beside: Probe,
     /// What the schema's functions count.
     calls: Arc<AtomicI64>,
+    /// Somebody who watches what is committed.
+    watching: RefCell<Option<ChangeStream>>,
     scene: RefCell<Option<Scene>>,
     _folder: Scratch,
 }
@@ -53,6 +55,8 @@ pub struct Outcome {
     /// One for each command, and one for a last look at the connection.
     pub answers: Vec<String>,
     pub state: Vec<Found>,
+    /// What somebody who watches was told, if anybody did.
+    pub changes: Vec<String>,
     /// Commands that were carried out by the statement of another.
     pub coalesced: u64,
 }
@@ -80,7 +84,32 @@ impl Bench {
         beside.connection().busy_timeout(Duration::from_secs(10)).unwrap();
         beside.connection().pragma_update(None, "synchronous", "OFF").unwrap();
         add_functions(beside.connection(), &also_counted).unwrap();
-        Self { store, beside, calls, scene: RefCell::new(None), _folder: folder }
+        Self {
+            store,
+            beside,
+            calls,
+            watching: RefCell::default(),
+            scene: RefCell::default(),
+            _folder: folder,
+        }
+    }
+
+    /// Lets somebody watch from now on, or nobody.
+    pub fn watch(&self, watched: bool) {
+        let is_watched = self.watching.borrow().is_some();
+        if watched != is_watched {
+            self.watching.replace(watched.then(|| self.store.changes()));
+        }
+    }
+
+    /// What was told since this was last asked.
+    fn told(&self, sequences: &Sequences) -> Vec<String> {
+        let mut watching = self.watching.borrow_mut();
+        let Some(changes) = &mut *watching else { return Vec::new() };
+        let told = std::iter::from_fn(|| changes.try_next()).map(Result::unwrap);
+        // Beside the store another connection prepares each program, if there is anything to prepare.
+        let told = told.filter(|change| !matches!(change, Change::Anything { .. }));
+        told.map(|change| state::change(&change, sequences)).collect()
     }
 
     /// Carries out a program in an empty database. An error says why its schema cannot be made.
@@ -99,6 +128,9 @@ impl Bench {
             meet(&handles, &new);
         }
         let before = self.store.stats();
+        if let Some(changes) = &mut *self.watching.borrow_mut() {
+            while changes.try_next().is_some() {}
+        }
         let last_look = last_look();
         let commands = program.commands.iter().chain([&last_look]);
         let answers = match manner {
@@ -110,8 +142,9 @@ impl Bench {
         let sequences = Sequences::of(&answers, before.last_sequence);
         let state = state::everything(self.beside.connection(), &sequences, program.is_checked).unwrap();
         let answers = answers.iter().enumerate().map(|(at, answer)| answer.show(&sequences, at)).collect();
+        let changes = self.told(&sequences);
         self.scene.replace(Some(scene));
-        Ok(Outcome { answers, state, coalesced })
+        Ok(Outcome { answers, state, changes, coalesced })
     }
 
     /// Whether the program finds its schema as it needs it. Deleting rows would set off triggers.

@@ -25,6 +25,12 @@ impl Comparison {
         Self { coalescing: Bench::open(vfs, true), plain: Bench::open(vfs, false) }
     }
 
+    /// Lets somebody watch what both commit, or nobody.
+    pub fn watch(&self, watched: bool) {
+        self.coalescing.watch(watched);
+        self.plain.watch(watched);
+    }
+
     pub fn judge(&self, program: &Program) -> Verdict {
         let run = |bench: &Bench, manner| bench.run(program, manner);
         let (coalesced, plain) =
@@ -56,7 +62,7 @@ impl Comparison {
 /// The program and both outcomes in words, if they differ.
 fn difference(program: &Program, names: [&str; 2], outcomes: [&Outcome; 2]) -> Option<String> {
     let [left, right] = outcomes;
-    if left.answers == right.answers && left.state == right.state {
+    if left.answers == right.answers && left.state == right.state && left.changes == right.changes {
         return None;
     }
     let mut text = format!("{} or {}: it makes a difference.\n{program}", names[0], names[1]);
@@ -64,6 +70,10 @@ fn difference(program: &Program, names: [&str; 2], outcomes: [&Outcome; 2]) -> O
     for (at, command) in commands.enumerate() {
         text += &format!("  {at}: {command}\n");
         text += &side_by_side(names, [&left.answers[at], &right.answers[at]]);
+    }
+    if left.changes != right.changes {
+        let [left, right] = [left, right].map(|outcome| outcome.changes.join("\n"));
+        text += &format!("  what was told:\n{}", side_by_side(names, [&left, &right]));
     }
     let mut things: Vec<&String> = left.state.iter().chain(&right.state).map(|(thing, _)| thing).collect();
     things.sort();

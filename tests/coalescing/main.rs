@@ -4,7 +4,8 @@
 //! A program ([`program`], [`command`]) is a schema with a few hazards, rows, and some commands, most of them on the
 //! same few keys. The writer is held while they are sent, so that they come into one group ([`bench`]). A
 //! share of the programs is carried out one command after the other as well, with the same answers. Commit
-//! sequences compare as the names of the commands that they were given to ([`answer`]).
+//! sequences compare as the names of the commands that they were given to ([`answer`]). Half of the programs are
+//! watched, and what is told of what they committed is compared, too.
 //!
 //! Beside the random ones there are programs made by hand ([`cases`]), each for one way in which coalescing could
 //! show; `WALWRIGHT_CASE="its name"` runs one alone.
@@ -117,6 +118,8 @@ fn work(next: &AtomicU64, end: u64) -> BTreeMap<&'static str, Tally> {
             let program = Program::random(seed);
             let hazards = program.hazards.clone();
             let commands = program.commands.len() as u64;
+            // Half of all programs are watched; those that share a schema alike.
+            comparison.watch((seed / PROGRAMS_OF_SCHEMA).is_multiple_of(2));
             let (back, verdict) = watchdog(LIMIT, move || {
                 let verdict = comparison.judge(&program);
                 if let Verdict::Different(difference) = verdict {

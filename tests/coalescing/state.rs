@@ -2,6 +2,7 @@
 
 use walwright::rusqlite::types::ValueRef;
 use walwright::rusqlite::{Connection, Result, Row};
+use walwright::{Change, ChangeKey, Value};
 
 use crate::answer::Sequences;
 
@@ -37,6 +38,38 @@ pub fn everything(connection: &Connection, sequences: &Sequences, is_checked: bo
         found.push((check.to_owned(), result));
     }
     Ok(found)
+}
+
+/// A change in words, with the name of its command in the place of its sequence.
+pub fn change(change: &Change, sequences: &Sequences) -> String {
+    let number = |number: u64| sequences.show(number.cast_signed(), usize::MAX);
+    match change {
+        Change::Row(row) => format!(
+            "{} {} {:?} {} {:?}",
+            number(row.sequence),
+            row.table,
+            row.operation,
+            // A revision may be a sequence, and so may a key that a trigger made of one.
+            match &row.key {
+                ChangeKey::Key(values) =>
+                    values.iter().map(|value| value_of(value, sequences)).collect::<Vec<_>>().join(", "),
+                other => format!("{other:?}"),
+            },
+            row.revision.map(|revision| sequences.show(revision, usize::MAX)),
+        ),
+        Change::Table { sequence, table } => format!("{} {table}", number(*sequence)),
+        other => format!("{other:?}"),
+    }
+}
+
+fn value_of(value: &Value, sequences: &Sequences) -> String {
+    match value {
+        Value::Integer(integer) => sequences.show(*integer, usize::MAX),
+        Value::Text(text) => format!("{text:?}"),
+        Value::Real(real) => format!("{real:?}"),
+        Value::Blob(bytes) => format!("x{bytes:?}"),
+        Value::Null => "NULL".to_owned(),
+    }
 }
 
 /// The tables, and whether each is without rowids.

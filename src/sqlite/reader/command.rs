@@ -31,6 +31,8 @@ pub(crate) enum ReadTask {
     Query { sql: Cow<'static, str>, params: Params },
     /// A question about the rows of a table.
     Rows(RowQuery),
+    /// The same, and where its snapshot stands in the order of commits.
+    PlacedRows(RowQuery),
     /// The shape of a table.
     Shape(ShapeRequest),
 }
@@ -41,7 +43,7 @@ impl ReadTask {
         match self {
             Self::Closure(_) | Self::Shape(_) => 0,
             Self::Query { params, .. } => params.largest_value(),
-            Self::Rows(query) => query.largest_value(),
+            Self::Rows(query) | Self::PlacedRows(query) => query.largest_value(),
         }
     }
 }
@@ -54,6 +56,8 @@ pub(crate) enum ReadOutput {
     Closure(Box<dyn Any + Send>),
     Rows(ResultRows),
     TableRows(TableRows),
+    /// With the sequence of the last commit in the snapshot, as the writer has put it down.
+    PlacedRows(TableRows, u64),
     Count(u64),
     Exist(Vec<bool>),
     Shape(Result<TableShape, TableError>),
@@ -66,7 +70,7 @@ impl ReadCommand {
             ReadTask::Shape(_) => 0,
             ReadTask::Query { sql: Cow::Borrowed(_), params } => params.bytes(),
             ReadTask::Query { sql: Cow::Owned(sql), params } => sql.len() + params.bytes(),
-            ReadTask::Rows(query) => query.heap_bytes(),
+            ReadTask::Rows(query) | ReadTask::PlacedRows(query) => query.heap_bytes(),
         };
         Self { task, deadline, sent: Instant::now(), bytes: OVERHEAD_BYTES + data }
     }

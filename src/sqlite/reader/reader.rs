@@ -4,7 +4,7 @@ use std::any::Any;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, ffi};
+use rusqlite::{Connection, OptionalExtension, ffi};
 
 use super::command::{ReadCommand, ReadOutput, ReadTask};
 use super::connect::open_reader;
@@ -15,7 +15,8 @@ use crate::error::{ClosureError, OpenError, ReadError, SqliteError};
 use crate::protocol::foreign_code::guarded;
 use crate::protocol::queue::CommandQueue;
 use crate::protocol::work::Answer;
-use crate::row::TableShape;
+use crate::row::{RowQuery, TableShape};
+use crate::sqlite::ENGINE_TABLE;
 use crate::sqlite::engine_statement::EngineStatement;
 use crate::sqlite::plan::OpenPlan;
 use crate::sqlite::schema::{fits_schema, read_shape};
@@ -135,24 +136,14 @@ impl Reader {
                     .run_statement(&sql, &params, Some(self.limits.result_bytes))
                     .map(|outcome| ReadOutput::Rows(outcome.rows.unwrap_or_default()))
                     .map_err(|error| self.statement_error(error)),
-                ReadTask::Rows(query) => {
-                    let table = Arc::clone(&query.table);
-                    let index = query.search().map(|search| search.index.clone());
-                    match answer(&Db::new(&session), query, self.limits.result_bytes) {
-                        Ok(RowAnswer::Rows(rows)) => Ok(ReadOutput::TableRows(rows)),
-                        Ok(RowAnswer::Count(rows)) => Ok(ReadOutput::Count(rows)),
-                        Ok(RowAnswer::Exist(found)) => Ok(ReadOutput::Exist(found)),
-                        Err(RowFailure::Closure(error)) => {
-                            Err(self.row_error(&session, &table, index, error))
-                        }
-                        Err(RowFailure::NotReady) => {
-                            Err(ReadError::IndexNotReady { index: index.unwrap_or_default() })
-                        }
-                        Err(RowFailure::TooLarge) => {
-                            Err(ReadError::ResultTooLarge { limit: self.limits.result_bytes })
-                        }
-                    }
+                ReadTask::PlacedRows(query) => {
+                    let place = self.place(&session);
+                    place.and_then(|place| match self.rows(&session, query)? {
+                        ReadOutput::TableRows(rows) => Ok(ReadOutput::PlacedRows(rows, place)),
+                        other => Ok(other),
+                    })
                 }
+                ReadTask::Rows(query) => self.rows(&session, query),
             }
         };
         let ended = self.desk.end.run();
@@ -160,6 +151,29 @@ impl Reader {
             self.reopen();
         }
         result
+    }
+
+    fn rows(&self, session: &Session<'_>, query: RowQuery) -> Result<ReadOutput, ReadError> {
+        let table = Arc::clone(&query.table);
+        let index = query.search().map(|search| search.index.clone());
+        match answer(&Db::new(session), query, self.limits.result_bytes) {
+            Ok(RowAnswer::Rows(rows)) => Ok(ReadOutput::TableRows(rows)),
+            Ok(RowAnswer::Count(rows)) => Ok(ReadOutput::Count(rows)),
+            Ok(RowAnswer::Exist(found)) => Ok(ReadOutput::Exist(found)),
+            Err(RowFailure::Closure(error)) => Err(self.row_error(session, &table, index, error)),
+            Err(RowFailure::NotReady) => Err(ReadError::IndexNotReady { index: index.unwrap_or_default() }),
+            Err(RowFailure::TooLarge) => Err(ReadError::ResultTooLarge { limit: self.limits.result_bytes }),
+        }
+    }
+
+    /// Where the snapshot stands, as the writer has put it down in it. 0 if it has not.
+    fn place(&self, session: &Session<'_>) -> Result<u64, ReadError> {
+        let sql = format!("SELECT last FROM main.{ENGINE_TABLE}");
+        let last = session.as_engine(|| -> Result<Option<i64>, SqliteError> {
+            let mut statement = self.desk.connection.prepare(&sql)?;
+            Ok(statement.query_row([], |row| row.get(0)).optional()?)
+        });
+        Ok(last.map_err(sqlite_error)?.map_or(0, i64::unsigned_abs))
     }
 
     fn closure_result(

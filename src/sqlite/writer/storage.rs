@@ -364,7 +364,12 @@ impl Storage for SqliteStorage {
     }
 
     fn commit(&mut self) -> Result<Committed, CommitError<WriteError, Reason>> {
-        let result = self.transaction.commit();
+        let placed = if self.engine.changes.is_placing() {
+            self.transaction.place(self.last_sequence)
+        } else {
+            Ok(())
+        };
+        let result = placed.and_then(|()| self.transaction.commit());
         let wrote = self.follow_log();
         match result {
             // In the degraded mode there is no log, and every commit is durable.

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ffi};
 
 use super::command::{
     BatchItem, BulkCall, ModifyCall, StatementCall, WriteClosure, WriteCommand, WriteOutput, WriteTask,
@@ -18,7 +18,8 @@ use crate::error::{ClosureError, SqliteError, WriteError};
 use crate::handle::Receipt;
 use crate::protocol::foreign_code::guarded;
 use crate::protocol::storage::Applied;
-use crate::row::{RowCommand, Values};
+use crate::row::{RowCommand, ValueRef, Values};
+use crate::sqlite::ENGINE_TABLE;
 use crate::sqlite::engine_statement::EngineStatement;
 use crate::sqlite::session::{
     NotAllowed, Session, SessionError, SessionState, StatementFacts, StopCheck, StopLimits, StopReason,
@@ -44,6 +45,8 @@ pub(super) struct Transaction {
     pub(super) release: EngineStatement,
     pub(super) rollback_to: EngineStatement,
     data_version: EngineStatement,
+    /// Prepared when it is first wanted.
+    place: Option<EngineStatement>,
     pub(super) desks: RefCell<TableDesks>,
     pub(super) state: SessionState,
     /// What is changed, while somebody watches.
@@ -78,6 +81,7 @@ impl Transaction {
             release: prepare(c"RELEASE walwright")?,
             rollback_to: prepare(c"ROLLBACK TO walwright")?,
             data_version: prepare(c"PRAGMA main.data_version")?,
+            place: None,
             desks: RefCell::default(),
             state,
             recorder: Recorder::new(feed),
@@ -104,10 +108,37 @@ impl Transaction {
 
     pub(super) fn commit(&mut self) -> Result<(), SqliteError> {
         if self.stuck.get() {
-            let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);
+            let error = ffi::Error::new(ffi::SQLITE_IOERR);
             return Err(rusqlite::Error::SqliteFailure(error, None).into());
         }
         self.commit.run().map(drop)
+    }
+
+    /// Says in the transaction itself that `sequence` is its last one, so that a snapshot can tell where it stands.
+    ///
+    /// If the engine's table is not as it was, which only another program can bring about, nothing is said: whoever
+    /// wanted to know finds an older sequence than it waited for.
+    pub(super) fn place(&mut self, sequence: u64) -> Result<(), SqliteError> {
+        let placed = self.write_place(sequence);
+        match placed {
+            Err(error) if is_of_the_schema(&error) && !self.connection.is_autocommit() => {
+                tracing::warn!(%error, "the engine's own table was changed by another program");
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    fn write_place(&mut self, sequence: u64) -> Result<(), SqliteError> {
+        let place = match self.place.take() {
+            Some(place) => place,
+            None => {
+                let sql = format!("UPDATE main.{ENGINE_TABLE} SET last = ?");
+                EngineStatement::prepare_text(&self.connection, &sql)?
+            }
+        };
+        let sequence = ValueRef::Integer(i64::try_from(sequence).unwrap_or(i64::MAX));
+        self.place.insert(place).run_with([sequence], |_| {})
     }
 
     /// Hears how long a COMMIT took, and gives how long a piece of bulk work may take by that.
@@ -230,7 +261,7 @@ impl Transaction {
         }
         // A closure may have taken no notice: what it did is undone all the same.
         result.and_then(|_| {
-            let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+            let error = ffi::Error::new(ffi::SQLITE_CORRUPT);
             Err(WriteError::Corrupt(rusqlite::Error::SqliteFailure(error, None).into()))
         })
     }
@@ -435,6 +466,10 @@ impl Transaction {
             _ => WriteError::RunLimit { limit: self.limits.run_limit },
         }
     }
+}
+
+fn is_of_the_schema(error: &SqliteError) -> bool {
+    matches!(error.code(), ffi::SQLITE_ERROR | ffi::SQLITE_SCHEMA | ffi::SQLITE_CONSTRAINT)
 }
 
 impl Done {

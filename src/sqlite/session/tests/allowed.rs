@@ -1,6 +1,6 @@
 //! What users' SQL may and may not do.
 
-use super::super::SessionError;
+use super::super::{SessionError, StatementFacts};
 use super::*;
 
 const SCHEMA: &str = "
@@ -173,12 +173,12 @@ fn the_engine_may_do_in_between_what_users_may_not() {
     let bench = Bench::writer(SCHEMA);
     let session = bench.session();
     let engine = |sql| {
-        let run = |_| Ok(bench.connection.execute_batch(sql)?);
+        let run = |_: &StatementFacts| Ok(bench.connection.execute_batch(sql)?);
         session.run_statement_after("SELECT 1", &Params::default(), None, run)
     };
     engine("SAVEPOINT a").unwrap();
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let panics = |_| std::panic::resume_unwind(Box::new("the engine's own"));
+        let panics = |_: &StatementFacts| std::panic::resume_unwind(Box::new("the engine's own"));
         session.run_statement_after("SELECT 1", &Params::default(), None, panics)
     }));
     assert!(panicked.is_err());

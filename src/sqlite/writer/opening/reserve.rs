@@ -42,9 +42,16 @@ fn take(connection: &Connection, floor: u64) -> rusqlite::Result<Range<u64>> {
     transaction.execute_batch(&format!(
         "CREATE TABLE IF NOT EXISTS main.{ENGINE_TABLE} (
              only INTEGER PRIMARY KEY CHECK (only = 1),
-             next INTEGER NOT NULL
+             next INTEGER NOT NULL,
+             last INTEGER NOT NULL DEFAULT 0
          )"
     ))?;
+    if !has_column_last(&transaction)? {
+        // The table is of an earlier version.
+        transaction.execute_batch(&format!(
+            "ALTER TABLE main.{ENGINE_TABLE} ADD COLUMN last INTEGER NOT NULL DEFAULT 0"
+        ))?;
+    }
     let end: i64 = transaction.query_row(
         &format!(
             "INSERT INTO main.{ENGINE_TABLE} (only, next) VALUES (1, ?2 + ?1)
@@ -58,4 +65,9 @@ fn take(connection: &Connection, floor: u64) -> rusqlite::Result<Range<u64>> {
     let begin = begin.ok_or(Error::IntegralValueOutOfRange(0, end))?;
     transaction.commit()?;
     Ok(begin.cast_unsigned()..end.cast_unsigned())
+}
+
+fn has_column_last(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT count(*) FROM pragma_table_info(?1, 'main') WHERE name = 'last'";
+    connection.query_row(sql, [ENGINE_TABLE], |row| row.get(0))
 }
