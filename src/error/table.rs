@@ -64,6 +64,13 @@ pub enum TableError {
         /// The column.
         column: String,
     },
+    /// The column by which rows expire is of type TEXT: times have to be numbers.
+    NotATime {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+    },
     /// The schema could not be read.
     Read(ReadError),
 }
@@ -99,6 +106,10 @@ impl fmt::Display for TableError {
             Self::MissingColumn { table, column } => write!(
                 f,
                 "the row type has no field for the column {column} of the table {table}, which is NOT NULL and has no default"
+            ),
+            Self::NotATime { table, column } => write!(
+                f,
+                "column {column} of {table} is of type TEXT; rows expire by numbers, in an INTEGER column"
             ),
             Self::NotARevision { table, column } => write!(
                 f,

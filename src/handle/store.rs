@@ -21,6 +21,7 @@ use crate::contained::Contained;
 use crate::error::{ClosureError, ReadError, WriteError};
 use crate::keeper::{Chore, KeepError};
 use crate::protocol::level::AckLevel;
+use crate::retention::WallClock;
 use crate::settings::Settings;
 use crate::sqlite::reader::{ReadOutput, ReadTask};
 use crate::sqlite::session::{Db, Tx};
@@ -68,6 +69,7 @@ struct StoreCore {
     settings: Settings,
     level: AckLevel,
     largest_value: usize,
+    clock: WallClock,
 }
 
 impl Drop for StoreCore {
@@ -100,8 +102,9 @@ impl Store {
         settings: Settings,
         level: AckLevel,
         largest_value: usize,
+        clock: WallClock,
     ) -> Self {
-        Self { core: Arc::new(StoreCore { engine, settings, level, largest_value }) }
+        Self { core: Arc::new(StoreCore { engine, settings, level, largest_value, clock }) }
     }
 
     /// Runs one statement that writes. Rows that it returns are dropped.
@@ -386,6 +389,11 @@ impl Store {
     /// Whether both are handles of one store.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.core, &other.core)
+    }
+
+    /// What says which rows have expired.
+    pub(crate) fn clock(&self) -> &WallClock {
+        &self.core.clock
     }
 
     pub(crate) fn largest_value(&self) -> usize {

@@ -85,7 +85,10 @@ impl Running {
         let (writer, settings, sweeps) = Writer::open(&options.plan, options.writer, engine.clone())?;
         let mut running = Self { engine: engine.clone(), writer, threads: Vec::new(), copier: None, folder };
         match running.start_others(options.clone(), &settings, sweeps) {
-            Ok(()) => Ok((running, Store::new(engine, settings, options.level, options.largest_value))),
+            Ok(()) => Ok((
+                running,
+                Store::new(engine, settings, options.level, options.largest_value, options.clock),
+            )),
             Err(error) => {
                 engine.close();
                 let _ = running.finish();

@@ -32,7 +32,6 @@ impl WallClock {
     }
 
     /// The last whole unit that has begun.
-    #[allow(dead_code)]
     pub(crate) fn now_in(&self, unit: TimeUnit) -> i64 {
         unit.floor(self.nanoseconds())
     }

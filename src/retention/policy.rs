@@ -106,7 +106,8 @@ impl RetentionOf {
     /// refused. The time is that of the wall clock (see
     /// [`StoreBuilder::wall_clock`](crate::StoreBuilder::wall_clock)): a clock that steps back delays what expires, and
     /// one that steps forward does what it says. Nothing goes before the clock has reached its time, to the whole
-    /// unit.
+    /// unit. With [`TableBuilder::hide_expired`](crate::TableBuilder::hide_expired) reads of a table leave out rows that
+    /// have expired and are not removed yet.
     pub fn expires(self, column: impl Into<String>, unit: TimeUnit) -> Retention {
         self.with(Rule::Expires { column: column.into(), unit })
     }
@@ -136,7 +137,7 @@ impl RetentionOf {
     /// `order`. Rows with NULL there stay.
     ///
     /// It is the pages in use that count, of all tables and indexes: those that are free, and that the file may still
-    /// hold, do not. So the table should be
+    /// hold, do not (see [`StoreBuilder::reclaim_space`](crate::StoreBuilder::reclaim_space)). So the table should be
     /// the one that makes the file large: if others do, this one is emptied, and the file stays as it is.
     pub fn file_at_most(self, bytes: u64, order: impl Into<String>) -> Retention {
         self.with(Rule::FileAtMost { bytes, order: order.into() })

@@ -14,7 +14,7 @@ mod values;
 
 pub(crate) use command::{Adjustments, BulkCommand, BulkWork, Guard, RowCommand, RowOp};
 pub(crate) use query::{
-    Condition, Order, OrderTerm, PageQuery, PageStart, RowPart, RowQuery, RowQueryKind, SearchTerm,
+    Condition, Live, Order, OrderTerm, PageQuery, PageStart, RowPart, RowQuery, RowQueryKind, SearchTerm,
     column_sql, total_order,
 };
 pub(crate) use quote::quoted;

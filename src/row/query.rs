@@ -12,6 +12,16 @@ pub(crate) struct RowQuery {
     /// The columns to return, places in the shape.
     pub(crate) columns: Arc<[usize]>,
     pub(crate) kind: RowQueryKind,
+    /// Rows that have expired are as good as gone.
+    pub(crate) live: Option<Live>,
+}
+
+/// Which rows have not expired: those with NULL in the column, and those with more than the value.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Live {
+    pub(crate) column: usize,
+    /// What the clock says, in the column's unit.
+    pub(crate) now: Value,
 }
 
 #[derive(Clone, PartialEq)]

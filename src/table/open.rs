@@ -11,7 +11,8 @@ use super::fields::{Fields, fields_of};
 use super::table::Table;
 use crate::error::{ReadError, TableError};
 use crate::handle::{Read, ReadFuture, Store};
-use crate::row::{RevisionKind, ShapeRequest, TableShape};
+use crate::retention::TimeUnit;
+use crate::row::{Affinity, RevisionKind, ShapeRequest, TableShape};
 use crate::sqlite::reader::{ReadOutput, ReadTask};
 use crate::sync::Arc;
 
@@ -20,12 +21,14 @@ use crate::sync::Arc;
 pub struct TableBuilder<T> {
     store: Store,
     request: ShapeRequest,
+    hidden: Option<(String, TimeUnit)>,
     rows: PhantomData<fn(T) -> T>,
 }
 
 impl<T> TableBuilder<T> {
     pub(crate) fn new(store: Store, table: String) -> Self {
-        Self { store, request: ShapeRequest { table, key: None, revision: None }, rows: PhantomData }
+        let request = ShapeRequest { table, key: None, revision: None };
+        Self { store, request, hidden: None, rows: PhantomData }
     }
 
     /// The columns that tell rows apart, for a table without a primary key, or to name rows by another unique key.
@@ -56,6 +59,33 @@ impl<T> TableBuilder<T> {
         self.request.revision = Some((column.into(), RevisionKind::Sequence));
         self
     }
+
+    /// Leaves rows whose time has passed out of every read, as if they were gone: a sweep removes them later (see
+    /// [`Retention::expires`](crate::Retention::expires)), or nobody does. Default: reads show what is there.
+    ///
+    /// What has expired is what [`StoreBuilder::wall_clock`](crate::StoreBuilder::wall_clock) says when the read is
+    /// made; NULL never expires. Writes see all rows: an insert under the key of a row that has expired and is still there
+    /// fails as ever, an upsert takes that row over.
+    ///
+    /// ```
+    /// use walwright::{Row, TimeUnit};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = walwright::Store::temporary().open().wait()?;
+    /// # store.execute("CREATE TABLE session (id INTEGER PRIMARY KEY, expires INTEGER)", ()).wait()?;
+    /// store.execute("INSERT INTO session VALUES (1, 1000), (2, NULL)", ()).wait()?; // one has expired in 1970
+    /// let sessions = store.table::<Row>("session").hide_expired("expires", TimeUnit::Seconds).open().wait()?;
+    /// assert!(!sessions.exists(1).wait()?);
+    /// assert_eq!(sessions.count().wait()?, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A column that is of type TEXT is refused with [`TableError::NotATime`].
+    pub fn hide_expired(mut self, column: impl Into<String>, unit: TimeUnit) -> Self {
+        self.hidden = Some((column.into(), unit));
+        self
+    }
 }
 
 impl<T: DeserializeOwned> TableBuilder<T> {
@@ -68,7 +98,7 @@ impl<T: DeserializeOwned> TableBuilder<T> {
             ReadOutput::Shape(shape) => Ok(shape),
             _ => unreachable!("a question for a shape is answered with one"),
         });
-        OpenTable { store: self.store, read, rows: PhantomData }
+        OpenTable { store: self.store, read, hidden: self.hidden, rows: PhantomData }
     }
 }
 
@@ -77,6 +107,7 @@ impl<T: DeserializeOwned> TableBuilder<T> {
 pub struct OpenTable<T> {
     store: Store,
     read: Read<Result<TableShape, TableError>>,
+    hidden: Option<(String, TimeUnit)>,
     rows: PhantomData<fn(T) -> T>,
 }
 
@@ -86,7 +117,7 @@ impl<T: DeserializeOwned> OpenTable<T> {
     /// # Errors
     /// Those of awaiting it; in a [`TableError::Read`] those of [`Read::wait`].
     pub fn wait(self) -> Result<Table<T>, TableError> {
-        finish(self.store, self.read.wait())
+        finish(self.store, self.read.wait(), self.hidden)
     }
 }
 
@@ -95,7 +126,8 @@ impl<T: DeserializeOwned> IntoFuture for OpenTable<T> {
     type IntoFuture = OpenTableFuture<T>;
 
     fn into_future(self) -> OpenTableFuture<T> {
-        OpenTableFuture { store: self.store, read: self.read.into_future(), rows: PhantomData }
+        let Self { store, read, hidden, rows } = self;
+        OpenTableFuture { store, read: read.into_future(), hidden, rows }
     }
 }
 
@@ -103,6 +135,7 @@ impl<T: DeserializeOwned> IntoFuture for OpenTable<T> {
 pub struct OpenTableFuture<T> {
     store: Store,
     read: ReadFuture<Result<TableShape, TableError>>,
+    hidden: Option<(String, TimeUnit)>,
     rows: PhantomData<fn(T) -> T>,
 }
 
@@ -110,18 +143,31 @@ impl<T: DeserializeOwned> Future for OpenTableFuture<T> {
     type Output = Result<Table<T>, TableError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let store = self.store.clone();
-        Pin::new(&mut self.read).poll(context).map(|shape| finish(store, shape))
+        let (store, hidden) = (self.store.clone(), self.hidden.clone());
+        Pin::new(&mut self.read).poll(context).map(|shape| finish(store, shape, hidden))
     }
 }
 
 fn finish<T: DeserializeOwned>(
     store: Store,
     shape: Result<Result<TableShape, TableError>, ReadError>,
+    hidden: Option<(String, TimeUnit)>,
 ) -> Result<Table<T>, TableError> {
     let shape = shape.map_err(TableError::Read)??;
     let columns = columns_of::<T>(&shape)?;
-    Ok(Table { store, shape: Arc::new(shape), columns, rows: PhantomData })
+    let hidden = hidden.map(|(column, unit)| Ok((time_column(&shape, column)?, unit))).transpose()?;
+    Ok(Table { store, shape: Arc::new(shape), columns, rows: PhantomData, hidden })
+}
+
+/// The place of a column that holds times.
+fn time_column(shape: &TableShape, column: String) -> Result<usize, TableError> {
+    match shape.column(&column) {
+        None => Err(TableError::UnknownColumn { table: shape.name.clone(), column }),
+        Some(at) if shape.columns[at].affinity == Affinity::Text => {
+            Err(TableError::NotATime { table: shape.name.clone(), column })
+        }
+        Some(at) => Ok(at),
+    }
 }
 
 /// The columns of the fields of `T`, which must all be there; and no column may be missing that every insert has to

@@ -208,7 +208,12 @@ impl<T> PageRequest<T> {
         let backward = self.is_backward();
         let page = PageQuery { search, condition, order, start, backward, limit: self.limit };
         let columns = Arc::clone(&self.table.columns);
-        Ok(RowQuery { table: Arc::clone(table), columns, kind: RowQueryKind::Page(page) })
+        Ok(RowQuery {
+            table: Arc::clone(table),
+            columns,
+            kind: RowQueryKind::Page(page),
+            live: self.table.unexpired(),
+        })
     }
 
     pub(super) fn is_backward(&self) -> bool {

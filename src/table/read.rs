@@ -10,7 +10,7 @@ use super::stream::RowStream;
 use super::table::Table;
 use crate::error::ReadError;
 use crate::handle::{ChangeStream, Read};
-use crate::row::{Condition, IntoKey, Order, RowQuery, RowQueryKind, Value, total_order};
+use crate::row::{Condition, IntoKey, Live, Order, RowQuery, RowQueryKind, Value, total_order};
 use crate::sqlite::reader::{ReadOutput, ReadTask, TableRows};
 use crate::sync::Arc;
 
@@ -79,7 +79,13 @@ impl<T> Table<T> {
     }
 
     fn question(&self, columns: &[usize], kind: RowQueryKind) -> RowQuery {
-        RowQuery { table: Arc::clone(&self.shape), columns: columns.into(), kind }
+        RowQuery { table: Arc::clone(&self.shape), columns: columns.into(), kind, live: self.unexpired() }
+    }
+
+    /// Which rows are not hidden, now.
+    pub(super) fn unexpired(&self) -> Option<Live> {
+        let (column, unit) = self.hidden?;
+        Some(Live { column, now: Value::Integer(self.store.clock().now_in(unit)) })
     }
 
     pub(crate) fn page_of_found(&self, search: PageSearch) -> PageRequest<T> {

@@ -15,6 +15,7 @@ use super::sending::{RowError, sort_row};
 use crate::contained::Contained;
 use crate::error::{ClosureError, WriteError};
 use crate::handle::{Store, Write};
+use crate::retention::TimeUnit;
 use crate::row::{
     BulkWork, Guard, IntoKey, IntoValue, RowCommand, RowOp, RowReceipt, RowValues, TableShape, Value,
     ValueRef,
@@ -80,13 +81,15 @@ pub struct Table<T> {
     /// The columns of `T`, by their places in the shape.
     pub(super) columns: Arc<[usize]>,
     pub(super) rows: PhantomData<fn(T) -> T>,
+    /// The column whose time hides rows from reads once it has passed.
+    pub(super) hidden: Option<(usize, TimeUnit)>,
 }
 
 // By hand: a derived one would ask `T` to be `Clone`.
 impl<T> Clone for Table<T> {
     fn clone(&self) -> Self {
         let (store, shape, columns) = (self.store.clone(), self.shape.clone(), self.columns.clone());
-        Self { store, shape, columns, rows: PhantomData }
+        Self { store, shape, columns, rows: PhantomData, hidden: self.hidden }
     }
 }
 

@@ -4,7 +4,7 @@ use rusqlite::params_from_iter;
 
 use super::row_text::{self, GroupStep};
 use crate::error::ClosureError;
-use crate::row::{Condition, OrderTerm, PageQuery, RowQuery, RowQueryKind, SearchTerm, TableShape, Value};
+use crate::row::{Condition, OrderTerm, PageQuery, RowQuery, RowQueryKind, SearchTerm, Value};
 use crate::sqlite::SEARCH_TABLE;
 use crate::sqlite::row_value::{Bound, copied, heap_bytes};
 use crate::sqlite::session::{Db, Rows};
@@ -47,7 +47,7 @@ impl<E: Into<ClosureError>> From<E> for RowFailure {
 pub(super) fn answer(db: &Db<'_>, query: RowQuery, limit: usize) -> Result<RowAnswer, RowFailure> {
     let mut taken = Taken { rows: Vec::new(), bytes: 0, limit };
     let more = match &query.kind {
-        RowQueryKind::Count(condition) => return count(db, &query.table, condition).map(RowAnswer::Count),
+        RowQueryKind::Count(condition) => return count(db, &query, condition).map(RowAnswer::Count),
         RowQueryKind::Exist(keys) => return exist(db, &query, keys).map(RowAnswer::Exist),
         RowQueryKind::Keys(keys) => by_keys(db, &query, keys, &mut taken).map(|()| false)?,
         RowQueryKind::LastOfEach(order) => last_of_each(db, &query, order, &mut taken).map(|()| false)?,
@@ -56,8 +56,8 @@ pub(super) fn answer(db: &Db<'_>, query: RowQuery, limit: usize) -> Result<RowAn
     Ok(RowAnswer::Rows(TableRows { query, rows: taken.rows, more }))
 }
 
-fn count(db: &Db<'_>, table: &TableShape, condition: &Condition) -> Result<u64, RowFailure> {
-    let statement = row_text::count(table, condition);
+fn count(db: &Db<'_>, query: &RowQuery, condition: &Condition) -> Result<u64, RowFailure> {
+    let statement = row_text::count(query, condition);
     let params = params_from_iter(statement.params.into_iter().map(Bound));
     let rows: i64 = db.query_row(&statement.sql, params, |row| row.get(0))?;
     Ok(rows.unsigned_abs())
@@ -65,9 +65,9 @@ fn count(db: &Db<'_>, table: &TableShape, condition: &Condition) -> Result<u64, 
 
 /// One statement for all keys: there is no limit to how many, and SQLite plans it once.
 fn by_keys(db: &Db<'_>, query: &RowQuery, keys: &[Vec<Value>], taken: &mut Taken) -> Result<(), RowFailure> {
-    let mut statement = db.prepare(&row_text::by_key(query))?;
+    let (mut statement, now) = (db.prepare(&row_text::by_key(query))?, row_text::now(query));
     for key in keys {
-        let mut rows = statement.query(params_from_iter(key.iter().map(Bound)))?;
+        let mut rows = statement.query(params_from_iter(key.iter().chain(now).map(Bound)))?;
         if let Some(row) = rows.next()? {
             taken.push(row)?;
         }
@@ -76,9 +76,9 @@ fn by_keys(db: &Db<'_>, query: &RowQuery, keys: &[Vec<Value>], taken: &mut Taken
 }
 
 fn exist(db: &Db<'_>, query: &RowQuery, keys: &[Vec<Value>]) -> Result<Vec<bool>, RowFailure> {
-    let mut statement = db.prepare(&row_text::by_key(query))?;
+    let (mut statement, now) = (db.prepare(&row_text::by_key(query))?, row_text::now(query));
     let found = keys.iter().map(|key| {
-        let mut rows = statement.query(params_from_iter(key.iter().map(Bound)))?;
+        let mut rows = statement.query(params_from_iter(key.iter().chain(now).map(Bound)))?;
         Ok(rows.next()?.is_some())
     });
     found.collect()
@@ -94,15 +94,17 @@ fn last_of_each(
     let Some(group) = order.first() else { return Ok(()) };
     let Some(at) = query.selected().iter().position(|part| *part == group.of) else { return Ok(()) };
     let mut next = db.prepare(&row_text::last_of_next(query, order, GroupStep::Below))?;
-    let mut below: Option<Value> = None;
+    let (mut below, now): (Option<Value>, _) = (None, row_text::now(query));
     loop {
         let found = match &below {
             None => {
                 let mut first = db.prepare(&row_text::last_of_next(query, order, GroupStep::First))?;
-                taken.push_first(first.query([])?)?
+                taken.push_first(first.query(params_from_iter(now.map(Bound)))?)?
             }
             Some(Value::Null) => false,
-            Some(group) => taken.push_first(next.query([Bound(group)])?)?,
+            Some(group) => {
+                taken.push_first(next.query(params_from_iter([group].into_iter().chain(now).map(Bound)))?)?
+            }
         };
         if !found {
             break;
@@ -112,7 +114,7 @@ fn last_of_each(
     // In a descending order NULL comes last, and nothing is below it.
     if group.nullable && below.is_some_and(|below| !below.is_null()) {
         let mut of_null = db.prepare(&row_text::last_of_next(query, order, GroupStep::Null))?;
-        taken.push_first(of_null.query([])?)?;
+        taken.push_first(of_null.query(params_from_iter(now.map(Bound)))?)?;
     }
     taken.rows.reverse();
     Ok(())

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use super::super::row_text;
 use super::*;
-use crate::row::{Affinity, ColumnShape, Order, PageStart, RowPart, total_order};
+use crate::row::{Affinity, ColumnShape, Order, PageStart, RowPart, TableShape, total_order};
 use crate::sqlite::session::{Session, SessionState, StopCheck};
 use crate::sync::Arc;
 
@@ -47,7 +47,7 @@ impl Bench {
     }
 
     fn query(&self, columns: &[usize], kind: RowQueryKind) -> RowQuery {
-        RowQuery { table: Arc::clone(&self.shape), columns: columns.into(), kind }
+        RowQuery { table: Arc::clone(&self.shape), columns: columns.into(), kind, live: None }
     }
 
     fn page(&self, order: &[Order], start: PageStart, backward: bool, limit: usize) -> RowQuery {

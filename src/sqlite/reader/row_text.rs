@@ -17,17 +17,18 @@ pub(super) struct RowStatement<'q> {
     pub(super) params: Vec<&'q Value>,
 }
 
-/// Finds one row by its key, whose values are the parameters.
+/// Finds one row by its key, whose values are the parameters, and what [`now`] gives.
 pub(super) fn by_key(query: &RowQuery) -> String {
     let table = &*query.table;
     let key: Vec<_> = table.key.iter().map(|column| format!("{} = ?", column_sql(table, *column))).collect();
-    format!("{} WHERE {}", select(query), key.join(" AND "))
+    format!("{}{}", select(query), where_all(query, "", &key.join(" AND ")))
 }
 
 /// Counts the rows that meet the condition.
-pub(super) fn count<'q>(table: &TableShape, condition: &'q Condition) -> RowStatement<'q> {
-    let sql = format!("SELECT count(*) FROM {}{}", quoted(&table.name), where_all(&condition.sql, ""));
-    RowStatement { sql, params: condition.params.iter().collect() }
+pub(super) fn count<'q>(query: &'q RowQuery, condition: &'q Condition) -> RowStatement<'q> {
+    let from = quoted(&query.table.name);
+    let sql = format!("SELECT count(*) FROM {from}{}", where_all(query, &condition.sql, ""));
+    RowStatement { sql, params: condition.params.iter().chain(now(query)).collect() }
 }
 
 /// Which group a jump from group to group looks at.
@@ -41,7 +42,8 @@ pub(super) enum GroupStep {
     Null,
 }
 
-/// Finds the last row of a group, in an order that descends in all terms and begins with the group.
+/// Finds the last row of a group, in an order that descends in all terms and begins with the group. What [`now`] gives
+/// is the last parameter.
 pub(super) fn last_of_next(query: &RowQuery, order: &[OrderTerm], step: GroupStep) -> String {
     let names: Vec<_> = order.iter().map(|term| part_name(&query.table, term.of, None)).collect();
     let group = names.first().map_or("", String::as_str);
@@ -51,7 +53,7 @@ pub(super) fn last_of_next(query: &RowQuery, order: &[OrderTerm], step: GroupSte
         GroupStep::Null => format!("{group} IS NULL"),
     };
     let order: Vec<_> = names.iter().map(|name| format!("{name} DESC")).collect();
-    format!("{}{} ORDER BY {} LIMIT 1", select(query), where_all("", &of_group), order.join(", "))
+    format!("{}{} ORDER BY {} LIMIT 1", select(query), where_all(query, "", &of_group), order.join(", "))
 }
 
 /// Finds the rows of a page. One statement after the other gives them in order, until there are enough; one more
@@ -63,7 +65,7 @@ pub(super) fn last_of_next(query: &RowQuery, order: &[OrderTerm], step: GroupSte
 /// what they share, and a row value (`(at, id) > (?, ?)`) without its INTEGER PRIMARY KEY. And neither finds NULL.
 ///
 /// A search is one statement: what it finds it finds anew in each, and sorts.
-pub(super) fn page<'q>(query: &RowQuery, page: &'q PageQuery) -> Vec<RowStatement<'q>> {
+pub(super) fn page<'q>(query: &'q RowQuery, page: &'q PageQuery) -> Vec<RowStatement<'q>> {
     let table = &*query.table;
     let terms = directed(table, page);
     let ranges = match &page.start {
@@ -73,7 +75,7 @@ pub(super) fn page<'q>(query: &RowQuery, page: &'q PageQuery) -> Vec<RowStatemen
     let ranges = if page.search.is_some() { vec![any_of(ranges)] } else { ranges };
     let select = select(query);
     let statement = |range: Range<'q>| {
-        let mut sql = select.clone() + &where_all(&page.condition.sql, &range.sql);
+        let mut sql = select.clone() + &where_all(query, &page.condition.sql, &range.sql);
         for (at, term) in terms[range.settled..].iter().enumerate() {
             sql += if at == 0 { " ORDER BY " } else { ", " };
             sql += &term.name;
@@ -81,7 +83,8 @@ pub(super) fn page<'q>(query: &RowQuery, page: &'q PageQuery) -> Vec<RowStatemen
         }
         sql += " LIMIT ?";
         let search = page.search.iter().map(|search| &search.query);
-        RowStatement { sql, params: search.chain(&page.condition.params).chain(range.params).collect() }
+        let params = search.chain(&page.condition.params).chain(range.params).chain(now(query));
+        RowStatement { sql, params: params.collect() }
     };
     ranges.into_iter().map(statement).collect()
 }
@@ -214,13 +217,21 @@ fn found(query: &RowQuery, search: &SearchTerm) -> String {
     )
 }
 
-fn where_all(condition: &str, range: &str) -> String {
-    match (condition, range) {
-        ("", "") => String::new(),
-        ("", range) => format!(" WHERE {range}"),
-        (condition, "") => format!(" WHERE ({condition})"),
-        (condition, range) => format!(" WHERE ({condition}) AND {range}"),
-    }
+/// All conditions together. The parameters are in their order: those of the condition, of the range, and [`now`].
+fn where_all(query: &RowQuery, condition: &str, range: &str) -> String {
+    let condition = Some(condition).filter(|sql| !sql.is_empty()).map(|sql| format!("({sql})"));
+    let range = Some(range).filter(|sql| !sql.is_empty()).map(str::to_owned);
+    let live = query.live.as_ref().map(|live| {
+        let column = column_sql(&query.table, live.column);
+        format!("({column} IS NULL OR {column} > ?)")
+    });
+    let all: Vec<_> = [condition, range, live].into_iter().flatten().collect();
+    if all.is_empty() { String::new() } else { format!(" WHERE {}", all.join(" AND ")) }
+}
+
+/// The parameter by which rows that have expired are left out, if they are.
+pub(super) fn now(query: &RowQuery) -> Option<&Value> {
+    query.live.as_ref().map(|live| &live.now)
 }
 
 fn part_name(table: &TableShape, part: RowPart, search: Option<&SearchTerm>) -> String {
