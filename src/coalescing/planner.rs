@@ -98,13 +98,13 @@ fn open_chains<'a>(commands: &[(&'a RowCommand, &'a TableFacts)], first_sequence
 
 /// Whether the command changes the key of its row, or makes a row whose key it does not tell.
 fn changes_key(command: &RowCommand) -> bool {
-    command.values.set().columns().any(|column| command.table.key.contains(&column))
+    command.table.key.iter().any(|part| command.values.sets(*part))
 }
 
 /// Whether the command can be a part of any chain.
 fn fits_a_chain(command: &RowCommand) -> bool {
-    let (shape, set) = (&command.table, command.values.set());
-    let sets_revision = || shape.revision.is_some_and(|of| set.columns().any(|column| column == of.column));
+    let shape = &command.table;
+    let sets_revision = || shape.revision.is_some_and(|of| command.values.sets(of.column));
     let guards_revision = || {
         let of_column = command.guard.column.as_ref().map(|column| column.0);
         shape.revision.is_some_and(|revision| of_column == Some(revision.column))
@@ -112,7 +112,7 @@ fn fits_a_chain(command: &RowCommand) -> bool {
     };
     let may_be_guarded = matches!(command.op, RowOp::Update | RowOp::Delete);
     let is_guarded = command.guard.revision.is_some() || command.guard.column.is_some();
-    let sets_nothing = set.is_empty() && matches!(command.op, RowOp::Update | RowOp::Upsert);
+    let sets_nothing = command.values.set().is_empty() && matches!(command.op, RowOp::Update | RowOp::Upsert);
     !sets_nothing
         && command.adjust.is_none()
         && !sets_revision()

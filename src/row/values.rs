@@ -70,6 +70,39 @@ pub(crate) struct RowValues {
     bytes: Vec<u8>,
     /// Where the key ends and the columns to set begin.
     key_end: usize,
+    set_columns: ColumnMask,
+}
+
+/// Which columns there are, as far as 64 bits can tell.
+#[derive(Clone, Copy, Default, PartialEq)]
+pub(crate) struct ColumnMask(u64);
+
+impl ColumnMask {
+    pub(crate) const NONE: Self = Self(0);
+    /// The bit of all columns that have none of their own.
+    const LAST: usize = 63;
+
+    fn add(&mut self, column: usize) {
+        self.0 |= 1 << column.min(Self::LAST);
+    }
+
+    /// Whether the column may be among them. False is sure.
+    pub(crate) fn may_have(self, column: usize) -> bool {
+        self.0 >> column.min(Self::LAST) & 1 == 1
+    }
+
+    /// Whether it tells of each column whether it is among them.
+    pub(crate) fn is_exact(self) -> bool {
+        !self.may_have(Self::LAST)
+    }
+}
+
+impl FromIterator<usize> for ColumnMask {
+    fn from_iter<I: IntoIterator<Item = usize>>(columns: I) -> Self {
+        let mut mask = Self::NONE;
+        columns.into_iter().for_each(|column| mask.add(column));
+        mask
+    }
 }
 
 /// Some columns with their values, to be gone through.
@@ -87,11 +120,11 @@ const HEAD: usize = 16;
 
 impl RowValues {
     /// None.
-    pub(crate) const NONE: Self = Self { bytes: Vec::new(), key_end: 0 };
+    pub(crate) const NONE: Self = Self { bytes: Vec::new(), key_end: 0, set_columns: ColumnMask::NONE };
 
     /// With room for some values and the texts among them, in bytes.
     pub(crate) fn with_capacity(values: usize, texts: usize) -> Self {
-        Self { bytes: Vec::with_capacity(values * HEAD + texts), key_end: 0 }
+        Self { bytes: Vec::with_capacity(values * HEAD + texts), ..Self::NONE }
     }
 
     /// A key, of these columns; nothing is set yet.
@@ -115,21 +148,25 @@ impl RowValues {
             ValueRef::Text(text) => (TEXT, text.len() as u64, text),
             ValueRef::Blob(bytes) => (BLOB, bytes.len() as u64, bytes),
         };
+        let head = u128::from(word) << 64 | (column as u128) << 8 | u128::from(kind);
+        self.set_columns.add(column);
         self.bytes.reserve(HEAD + bytes.len());
-        self.bytes.extend_from_slice(&((column as u64) << 8 | u64::from(kind)).to_le_bytes());
-        self.bytes.extend_from_slice(&word.to_le_bytes());
-        self.bytes.extend_from_slice(bytes);
+        self.bytes.extend_from_slice(&head.to_le_bytes());
+        if !bytes.is_empty() {
+            self.bytes.extend_from_slice(bytes);
+        }
     }
 
     /// Takes all out, and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
-        self.key_end = 0;
+        self.end_key();
     }
 
     /// What was pushed so far is the key.
     pub(crate) fn end_key(&mut self) {
         self.key_end = self.bytes.len();
+        self.set_columns = ColumnMask::NONE;
     }
 
     /// Puts a column among those to set, which rise; the last value given for a column counts.
@@ -153,6 +190,17 @@ impl RowValues {
     /// The columns to set.
     pub(crate) fn set(&self) -> Values<'_> {
         Values(self.bytes.get(self.key_end..).unwrap_or_default())
+    }
+
+    /// Which columns are to be set.
+    pub(crate) fn set_columns(&self) -> ColumnMask {
+        self.set_columns
+    }
+
+    /// Whether this column is to be set.
+    pub(crate) fn sets(&self, column: usize) -> bool {
+        self.set_columns.may_have(column)
+            && (self.set_columns.is_exact() || self.set().value_of(column).is_some())
     }
 
     /// The key, and then the columns to set.
@@ -233,9 +281,9 @@ impl<'v> Iterator for ValuesIter<'v> {
     type Item = (usize, ValueRef<'v>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (head, rest) = self.0.split_first_chunk()?;
-        let (word, rest) = rest.split_first_chunk()?;
-        let (head, word) = (u64::from_le_bytes(*head), u64::from_le_bytes(*word));
+        let (head, rest) = self.0.split_first_chunk::<HEAD>()?;
+        let head = u128::from_le_bytes(*head);
+        let (head, word) = (head as u64, (head >> 64) as u64);
         let kind = head as u8;
         let length = if kind >= TEXT { word as usize } else { 0 };
         let (bytes, rest) = rest.split_at_checked(length)?;

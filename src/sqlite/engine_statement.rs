@@ -96,8 +96,8 @@ impl EngineStatement {
     /// The caller resets the statement before the values go.
     fn bind_all<'v>(&self, values: impl IntoIterator<Item = ValueRef<'v>>) -> Result<(), SqliteError> {
         let mut at = 0;
-        // From inside, which is much faster for chained iterators than one `next` after the other.
-        values.into_iter().try_for_each(|value| {
+        // From inside: much faster for chained iterators than one `next` after the other.
+        let bound = values.into_iter().try_for_each(|value| {
             at += 1;
             // SAFETY: as in `run`. SQLITE_STATIC lets SQLite read text and bytes in place: they outlive all steps
             // of this run.
@@ -118,8 +118,9 @@ impl EngineStatement {
                     }
                 }
             };
-            if code == ffi::SQLITE_OK { Ok(()) } else { Err(error_of(self.database, code)) }
-        })?;
+            if code == ffi::SQLITE_OK { Ok(()) } else { Err(code) }
+        });
+        bound.map_err(|code| error_of(self.database, code))?;
         // One that was left out would still point to a value of an earlier run.
         if at == self.parameters { Ok(()) } else { Err(error_of_code(ffi::SQLITE_RANGE)) }
     }

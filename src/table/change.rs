@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::sending::sort_row;
 use super::table::Table;
 use crate::error::WriteError;
 use crate::handle::{Pending, Store, Submit, Write, WriteFuture};
@@ -53,7 +52,7 @@ impl<T> Update<T> {
         T: Serialize,
     {
         self.command = self.command.and_then(|mut command| {
-            for (column, value) in sort_row(&self.table.shape, row)?.set().iter() {
+            for (column, value) in self.table.sorter.sort(&self.table.shape, row)?.set().iter() {
                 command.values.put(column, value);
             }
             Ok(command)

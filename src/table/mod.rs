@@ -20,6 +20,7 @@ mod read;
 mod round_trip;
 mod row;
 mod sending;
+mod sorter;
 mod stream;
 #[expect(clippy::module_inception, reason = "the type that the folder is named after")]
 mod table;

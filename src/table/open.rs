@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use serde::de::DeserializeOwned;
 
 use super::fields::{Fields, fields_of};
+use super::sorter::RowSorter;
 use super::table::Table;
 use crate::error::{ReadError, TableError};
 use crate::handle::{Read, ReadFuture, Store};
@@ -156,7 +157,8 @@ fn finish<T: DeserializeOwned>(
     let shape = shape.map_err(TableError::Read)??;
     let columns = columns_of::<T>(&shape)?;
     let hidden = hidden.map(|(column, unit)| Ok((time_column(&shape, column)?, unit))).transpose()?;
-    Ok(Table { store, shape: Arc::new(shape), columns, rows: PhantomData, hidden })
+    let sorter = RowSorter::of::<T>(&shape);
+    Ok(Table { store, shape: Arc::new(shape), columns, sorter, rows: PhantomData, hidden })
 }
 
 /// The place of a column that holds times.

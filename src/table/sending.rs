@@ -1,15 +1,10 @@
-//! From rows, keys and column names to what travels.
-
-use std::cell::Cell;
+//! From keys, column names and single values to what travels.
 
 use serde::Serialize;
 
-use super::encode::encode;
 use super::table::Table;
 use crate::error::{ClosureError, InvalidValue, WriteError};
-use crate::row::{
-    Affinity, ColumnShape, IntoKey, IntoValue, RowCommand, RowOp, RowValues, TableShape, Value, ValueRef,
-};
+use crate::row::{Affinity, ColumnShape, IntoKey, IntoValue, RowCommand, RowOp, RowValues, Value, ValueRef};
 
 /// Why a row cannot be sent.
 #[derive(Debug)]
@@ -27,138 +22,12 @@ pub(super) enum RowError {
 
 const NAMED_TWICE: &str = "two fields of the row name the same column";
 
-/// Sorts the fields of a row to the columns: its key, if it has all of it, and then the others that can be written,
-/// rising. The revision and generated columns are the database's own and left out.
-pub(super) fn sort_row<T: Serialize + ?Sized>(shape: &TableShape, row: &T) -> Result<RowValues, RowError> {
-    let mut sorter =
-        RowSorter { shape, values: take_scratch(), key_parts: 0, next: 0, is_sorted: true, error: None };
-    let encoded = encode(row, |position, field, value| sorter.take(position, field, value));
-    let sorted = match sorter.error.take() {
-        Some(error) => Err(error),
-        None => encoded.map_err(RowError::InvalidValue).and_then(|()| sorter.sorted()),
-    };
-    give_back_scratch(sorter.values);
-    sorted
-}
-
-/// Takes the fields of a row as they come.
-struct RowSorter<'s> {
-    shape: &'s TableShape,
-    values: RowValues,
-    /// How many of the values are parts of the key.
-    key_parts: usize,
-    /// The least rank that the next value may have.
-    next: usize,
-    /// Each value so far had a higher rank than the one before.
-    is_sorted: bool,
-    error: Option<RowError>,
-}
-
-impl RowSorter<'_> {
-    fn take(&mut self, position: usize, field: &str, value: ValueRef<'_>) {
-        if self.error.is_some() {
-            return;
-        }
-        match column_of(self.shape, position, field, value) {
-            Ok(Some(column)) => self.push(column, value),
-            Ok(None) => {}
-            Err(error) => self.error = Some(error),
-        }
-    }
-
-    fn push(&mut self, column: usize, value: ValueRef<'_>) {
-        // The key in its own order, and behind it the columns in theirs.
-        let key = &self.shape.key;
-        let part = key.iter().position(|part| *part == column);
-        let rank = part.unwrap_or(key.len() + column);
-        self.is_sorted &= rank >= self.next;
-        self.next = rank + 1;
-        self.values.push(column, value);
-        if part.is_some() {
-            self.key_parts += 1;
-            self.values.end_key();
-        }
-    }
-
-    /// The values in a piece of memory of just their size.
-    fn sorted(&self) -> Result<RowValues, RowError> {
-        // Fields mostly stand in the order of the columns, and the key in front.
-        if self.is_sorted && (self.key_parts == self.shape.key.len() || self.key_parts == 0) {
-            return Ok(self.values.clone());
-        }
-        let mut values: Vec<_> = self.values.all().iter().collect();
-        values.sort_unstable_by_key(|(column, _)| *column);
-        if values.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-            return Err(RowError::NamedTwice { table: self.shape.name.clone() });
-        }
-        // Without a part of the key, which has a default then, what there is of it is set like any other column.
-        let value_of = |part| self.values.all().value_of(part).map(|value| (part, value));
-        let key: Option<Vec<_>> = self.shape.key.iter().map(|part| value_of(*part)).collect();
-        let key = key.unwrap_or_default();
-        let mut sorted = RowValues::default();
-        sorted.extend(key.iter().copied());
-        sorted.end_key();
-        sorted.extend(values.into_iter().filter(|value| !key.iter().any(|part| part.0 == value.0)));
-        Ok(sorted)
-    }
-}
-
-/// A thread keeps no more than this between two rows, in bytes.
-const LARGEST_SCRATCH: usize = 64 * 1024;
-
-thread_local! {
-    /// Where rows are put together: how much memory one takes shows only at its end.
-    static SCRATCH: Cell<RowValues> = const { Cell::new(RowValues::NONE) };
-}
-
-fn take_scratch() -> RowValues {
-    // A thread that ends may have none any more.
-    let mut scratch = SCRATCH.try_with(Cell::take).unwrap_or_default();
-    scratch.clear();
-    scratch
-}
-
-fn give_back_scratch(scratch: RowValues) {
-    if scratch.heap_bytes() <= LARGEST_SCRATCH {
-        let _ = SCRATCH.try_with(|kept| kept.set(scratch));
-    }
-}
-
-/// The column that a field is to set, if it is one that can be written.
-fn column_of(
-    shape: &TableShape,
-    position: usize,
-    field: &str,
-    value: ValueRef<'_>,
-) -> Result<Option<usize>, RowError> {
-    let same_place = position.wrapping_sub(1);
-    let is_here = shape.columns.get(same_place).is_some_and(|column| column.name == field);
-    let Some(place) = is_here.then_some(same_place).or_else(|| shape.column(field)) else {
-        return Err(RowError::UnknownColumn { table: shape.name.clone(), column: field.to_owned() });
-    };
-    let column = &shape.columns[place];
-    if shape.revision.is_some_and(|revision| revision.column == place) || column.is_generated {
-        return Ok(None);
-    }
-    // The database makes the rowid, or leaves the one that is there alone.
-    if shape.rowid_column == Some(place) && value.is_null() {
-        return Ok(None);
-    }
-    match keeps(column, value) {
-        Ok(()) => Ok(Some(place)),
-        Err(reason) => {
-            let name = Some(field.to_owned());
-            Err(RowError::InvalidValue(InvalidValue { position, name, reason }))
-        }
-    }
-}
-
 impl<T> Table<T> {
     pub(super) fn row_command(&self, op: RowOp, row: &T) -> Result<RowCommand, WriteError>
     where
         T: Serialize,
     {
-        Ok(self.command(op, sort_row(&self.shape, row)?))
+        Ok(self.command(op, self.sorter.sort(&self.shape, row)?))
     }
 
     /// The values of a key, as many as the table's key has columns.
@@ -240,7 +109,7 @@ impl std::error::Error for RowError {}
 
 /// Whether the column keeps a value, or one that means the same: SQLite converts what does not fit the declared type,
 /// and then another value would be read than was sent.
-fn keeps(column: &ColumnShape, value: ValueRef<'_>) -> Result<(), String> {
+pub(super) fn keeps(column: &ColumnShape, value: ValueRef<'_>) -> Result<(), String> {
     let declared = || column.declared_type.to_ascii_uppercase();
     match (column.affinity, value) {
         (Affinity::Text, ValueRef::Integer(_) | ValueRef::Real(_)) => Err(format!(

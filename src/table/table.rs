@@ -11,7 +11,8 @@ use super::bulk::{BulkUpdate, BulkWrite};
 use super::change::{Delete, Update};
 use super::decode::decode;
 use super::fields::names_of;
-use super::sending::{RowError, sort_row};
+use super::sending::RowError;
+use super::sorter::RowSorter;
 use crate::contained::Contained;
 use crate::error::{ClosureError, WriteError};
 use crate::handle::{Store, Write};
@@ -80,6 +81,7 @@ pub struct Table<T> {
     pub(super) shape: Arc<TableShape>,
     /// The columns of `T`, by their places in the shape.
     pub(super) columns: Arc<[usize]>,
+    pub(super) sorter: RowSorter,
     pub(super) rows: PhantomData<fn(T) -> T>,
     /// The column whose time hides rows from reads once it has passed.
     pub(super) hidden: Option<(usize, TimeUnit)>,
@@ -88,8 +90,9 @@ pub struct Table<T> {
 // By hand: a derived one would ask `T` to be `Clone`.
 impl<T> Clone for Table<T> {
     fn clone(&self) -> Self {
-        let (store, shape, columns) = (self.store.clone(), self.shape.clone(), self.columns.clone());
-        Self { store, shape, columns, rows: PhantomData, hidden: self.hidden }
+        let (store, shape) = (self.store.clone(), self.shape.clone());
+        let (columns, sorter) = (self.columns.clone(), self.sorter.clone());
+        Self { store, shape, columns, sorter, rows: PhantomData, hidden: self.hidden }
     }
 }
 
@@ -275,16 +278,16 @@ impl<T: Serialize + DeserializeOwned + 'static> Table<T> {
         F: FnMut(&mut T) -> Result<R, ClosureError> + Send + 'static,
         R: Send + 'static,
     {
-        let (shape, columns) = (Arc::clone(&self.shape), Arc::clone(&self.columns));
+        let Self { shape, columns, sorter, .. } = self.clone();
         let mut change = Contained::new(change);
         let changed = move |values: Vec<Value>| {
             let names = names_of::<T>(&shape, &columns);
             let mut row: T = decode(&names, values)?;
             // As the type shows it, which need not be the kind of value that the column holds. A row that cannot be
             // written as it is has to be changed first.
-            let before = sort_row(&shape, &row).unwrap_or_default();
+            let before = sorter.sort(&shape, &row).unwrap_or_default();
             let returned = change.get_mut()(&mut row)?;
-            let after = sort_row(&shape, &row).map_err(RowError::into_closure)?;
+            let after = sorter.sort(&shape, &row).map_err(RowError::into_closure)?;
             // What was not changed is not written.
             let is_changed = |(column, value): &(usize, ValueRef<'_>)| {
                 let was = before.set().value_of(*column);

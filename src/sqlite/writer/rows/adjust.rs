@@ -14,7 +14,7 @@ impl Row<'_, '_> {
     pub(super) fn adjust(
         &mut self,
         key: Values<'_>,
-        set: Values<'_>,
+        set: &RowValues,
         adjust: &Adjustments,
         guard: &Guard,
         or_insert: bool,
@@ -33,34 +33,35 @@ impl Row<'_, '_> {
         }
         let raised = adjust.raised.iter().map(|(column, value)| (*column, value.into()));
         let added = adjust.added.iter().map(|(column, by)| (*column, ValueRef::Integer(*by)));
-        let mut row: Vec<_> = set.iter().chain(raised).chain(added).collect();
+        let mut row: Vec<_> = set.set().iter().chain(raised).chain(added).collect();
         row.sort_unstable_by_key(|(column, _)| *column);
         let row: RowValues = row.into_iter().collect();
-        self.insert(false, key, row.set(), 1)
+        self.insert(false, key, &row, 1)
     }
 
     /// Gives whether the row was changed: 1 or 0.
     fn change_by_adjusting(
         &mut self,
         key: Values<'_>,
-        set: Values<'_>,
+        set: &RowValues,
         adjust: &Adjustments,
         guard: &Guard,
     ) -> Result<u64, RowFailure> {
         let Adjustments { raised, added } = adjust;
         let step = revision_value(self.desk.shape(), 1, self.sequence);
         let form =
-            Form::Adjust { guard: guard_form(guard), set: set.columns().count(), raised: raised.len() };
+            Form::Adjust { guard: guard_form(guard), set: set.set().columns().count(), raised: raised.len() };
         let raised_columns = raised.iter().map(|(column, _)| *column);
-        let named = set.columns().chain(raised_columns).chain(added.iter().map(|(column, _)| *column));
+        let named = set.set().columns().chain(raised_columns).chain(added.iter().map(|(column, _)| *column));
         let update = self.desk.statement(self.session, form, named)?;
         let expected = guard.revision.map(Value::Integer);
         let held = guard.column.as_deref().map(|(_, value)| value);
         let by = added.iter().map(|(_, by)| ValueRef::Integer(*by));
         let room = added.iter().flat_map(|(_, by)| room_for(*by)).map(ValueRef::Integer);
-        let is_only_raised = set.is_empty() && added.is_empty();
+        let is_only_raised = set.set().is_empty() && added.is_empty();
         let compared = if is_only_raised { raised.as_slice() } else { &[] };
         let values = set
+            .set()
             .values()
             .chain(raised.iter().flat_map(|(_, value)| [value.into(), value.into()]))
             .chain(by)

@@ -97,7 +97,7 @@ pub(in crate::sqlite::writer) fn carry_out_piece(
             Ok(effect)
         }),
         BulkWork::UpdateKeys { keys, set } => work.list(progress, keys, |work, key| {
-            let effect = row::update(work.desk, session, key.key(), set.set(), sequence)?;
+            let effect = row::update(work.desk, session, key.key(), set, sequence)?;
             if let Some(told) = &mut work.told {
                 told.update(work.desk.shape(), key.key(), set.set(), &effect);
             }

@@ -28,7 +28,7 @@ pub(in crate::sqlite::writer) fn carry_out_chain(
     let sequence_of = |command: usize| first_sequence + command as u64;
     let Some(last_change) = chain.last_change() else { return Ok(None) };
     let mut row = Row { desk, session, sequence: sequence_of(last_change) };
-    let (key, set) = (head.values.key(), chain.set.set());
+    let (key, set) = (head.values.key(), &chain.set);
     let done = match chain.kind {
         ChainKind::Insert => row.insert(false, key, set, chain.changes),
         ChainKind::Upsert => row.upsert(key, set, counted(chain)),
@@ -84,7 +84,7 @@ fn counted(chain: &Chain) -> Changes {
 
 impl Row<'_, '_> {
     fn update_once(&mut self, chain: &Chain, head: &RowCommand) -> Result<RowEffect, RowFailure> {
-        let (key, set) = (head.values.key(), chain.set.set());
+        let (key, set) = (head.values.key(), &chain.set);
         let rows_changed = self.change(key, set, &head.guard, counted(chain))?;
         if rows_changed != 1 {
             return Ok(RowEffect::default());

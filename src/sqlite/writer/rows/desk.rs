@@ -3,7 +3,7 @@
 use super::RowFailure;
 use super::text::{Form, text_of};
 use crate::coalescing::TableFacts;
-use crate::row::TableShape;
+use crate::row::{ColumnMask, RowValues, TableShape};
 use crate::sqlite::engine_statement::EngineStatement;
 use crate::sqlite::schema::{fits_schema, read_facts};
 use crate::sqlite::session::{SchemaFacts, Session, SessionError, StatementFacts};
@@ -38,6 +38,7 @@ pub(in crate::sqlite::writer) struct TableDesk {
 pub(super) struct RowStatement {
     form: Form,
     columns: Box<[usize]>,
+    column_mask: ColumnMask,
     pub(super) statement: EngineStatement,
     pub(super) facts: StatementFacts,
     /// The columns that its rows hold of what the database filled in.
@@ -116,6 +117,22 @@ impl TableDesk {
         self.facts.as_ref().is_none_or(|facts| facts.needs_savepoint)
     }
 
+    /// The statement of an insert or update that sets these columns, prepared once.
+    pub(super) fn statement_of_row(
+        &mut self,
+        session: &Session<'_>,
+        form: Form,
+        set: &RowValues,
+    ) -> Result<&RowStatement, RowFailure> {
+        let mask = set.set_columns();
+        // Mostly it is the one used last. Columns to set rise, so that a mask has no more to tell.
+        let is_first = |one: &RowStatement| mask.is_exact() && one.column_mask == mask && one.form == form;
+        if self.statements.first().is_some_and(is_first) {
+            return Ok(&self.statements[0]);
+        }
+        self.statement(session, form, set.set().columns())
+    }
+
     /// The statement of a form over these columns, prepared once.
     pub(super) fn statement(
         &mut self,
@@ -132,7 +149,8 @@ impl TableDesk {
                 let (statement, facts) = session.prepare_for_rows(&text.sql)?;
                 self.statements.truncate(STATEMENTS - 1);
                 let filled = text.filled;
-                self.statements.push(RowStatement { form, columns, statement, facts, filled });
+                let column_mask = columns.iter().copied().collect();
+                self.statements.push(RowStatement { form, columns, column_mask, statement, facts, filled });
                 self.statements.len() - 1
             }
         };

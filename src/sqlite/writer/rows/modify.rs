@@ -20,14 +20,13 @@ pub(in crate::sqlite::writer) fn modify<E: From<RowFailure>>(
     change: impl FnOnce(Vec<Value>) -> Result<RowValues, E>,
 ) -> Result<Option<RowEffect>, E> {
     let Some(values) = read(desk, session, key, columns)? else { return Ok(None) };
-    let changed = change(values)?;
-    let set = changed.set();
-    if set.is_empty() {
+    let set = change(values)?;
+    if set.set().is_empty() {
         return Ok(Some(RowEffect::default()));
     }
     let mut row = Row { desk, session, sequence };
-    let rows_changed = row.change(key, set, &Guard::default(), Changes::ONE)?;
-    let revision = if rows_changed == 1 { row.revision_of(key, set, None)? } else { None };
+    let rows_changed = row.change(key, &set, &Guard::default(), Changes::ONE)?;
+    let revision = if rows_changed == 1 { row.revision_of(key, &set, None)? } else { None };
     Ok(Some(RowEffect { rows_changed, revision, ..RowEffect::default() }))
 }
 

@@ -4,7 +4,7 @@ use super::desk::TableDesk;
 use super::text::{Form, GuardForm};
 use super::{RowEffect, RowFailure};
 use crate::error::Conflict;
-use crate::row::{Guard, RevisionKind, RowCommand, RowOp, TableShape, Value, ValueRef, Values};
+use crate::row::{Guard, RevisionKind, RowCommand, RowOp, RowValues, TableShape, Value, ValueRef, Values};
 use crate::sqlite::session::Session;
 use crate::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(in crate::sqlite::writer) fn carry_out(
 ) -> Result<RowEffect, RowFailure> {
     let mut row = Row { desk, session, sequence };
     let RowCommand { op, values, adjust, guard, .. } = command;
-    let (key, set) = (values.key(), values.set());
+    let (key, set) = (values.key(), values);
     if let Some(adjust) = adjust {
         return row.adjust(key, set, adjust, guard, *op == RowOp::Upsert);
     }
@@ -36,7 +36,7 @@ pub(super) fn update(
     desk: &mut TableDesk,
     session: &Session<'_>,
     key: Values<'_>,
-    set: Values<'_>,
+    set: &RowValues,
     sequence: u64,
 ) -> Result<RowEffect, RowFailure> {
     Row { desk, session, sequence }.update(key, set, &Guard::default())
@@ -68,15 +68,15 @@ impl Row<'_, '_> {
         &mut self,
         or_ignore: bool,
         key: Values<'_>,
-        set: Values<'_>,
+        set: &RowValues,
         changes: u32,
     ) -> Result<RowEffect, RowFailure> {
         let shape = Arc::clone(self.desk.shape());
         let revision = revision_value(&shape, changes, self.sequence);
         let form = Form::Insert { with_key: !key.is_empty(), or_ignore };
-        let insert = self.desk.statement(self.session, form, set.columns())?;
+        let insert = self.desk.statement_of_row(self.session, form, set)?;
         let mut filled = Vec::new();
-        let values = key.values().chain(set.values()).chain(revision.as_ref().map(ValueRef::from));
+        let values = key.values().chain(set.set().values()).chain(revision.as_ref().map(ValueRef::from));
         self.session.run_for_rows(&insert.statement, &insert.facts, values, |row| {
             for (at, column) in insert.filled.iter().enumerate() {
                 filled.push((name(&shape, *column), row.value(at)));
@@ -87,8 +87,7 @@ impl Row<'_, '_> {
             return Ok(RowEffect::default());
         }
         let rowid = shape.rowid_name.map(|_| connection.last_insert_rowid());
-        let is_given =
-            |column| shape.key.contains(&column) && !key.is_empty() || set.columns().any(|one| one == column);
+        let is_given = |column| shape.key.contains(&column) && !key.is_empty() || set.sets(column);
         if let Some(column) = shape.rowid_column.filter(|column| !is_given(*column)) {
             let made = rowid.map_or(Value::Null, Value::Integer);
             filled.push((name(&shape, column), made));
@@ -110,12 +109,12 @@ impl Row<'_, '_> {
     pub(super) fn upsert(
         &mut self,
         key: Values<'_>,
-        set: Values<'_>,
+        set: &RowValues,
         changes: Changes,
     ) -> Result<RowEffect, RowFailure> {
         // Without a key there is no row to find.
         if !key.is_empty() {
-            let nothing_to_set = set.is_empty() && self.desk.shape().revision.is_none();
+            let nothing_to_set = set.set().is_empty() && self.desk.shape().revision.is_none();
             if !nothing_to_set && self.change(key, set, &Guard::default(), changes)? == 1 {
                 let revision = self.revision_of(key, set, None)?;
                 return Ok(RowEffect { rows_changed: 1, revision, ..RowEffect::default() });
@@ -129,7 +128,7 @@ impl Row<'_, '_> {
         self.insert(false, key, set, changes.count)
     }
 
-    fn update(&mut self, key: Values<'_>, set: Values<'_>, guard: &Guard) -> Result<RowEffect, RowFailure> {
+    fn update(&mut self, key: Values<'_>, set: &RowValues, guard: &Guard) -> Result<RowEffect, RowFailure> {
         let rows_changed = self.change(key, set, guard, Changes::ONE)?;
         if rows_changed == 0 {
             return self.nothing_changed(key, guard);
@@ -155,7 +154,7 @@ impl Row<'_, '_> {
     pub(super) fn change(
         &mut self,
         key: Values<'_>,
-        set: Values<'_>,
+        set: &RowValues,
         guard: &Guard,
         changes: Changes,
     ) -> Result<u64, RowFailure> {
@@ -165,12 +164,12 @@ impl Row<'_, '_> {
         let countable = changes.must_count && kind == Some(RevisionKind::Counter);
         let bound = countable.then(|| Value::Integer(i64::MAX - i64::from(changes.count)));
         let form = Form::Update(GuardForm { countable, ..guard_form(guard) });
-        let update = self.desk.statement(self.session, form, set.columns())?;
+        let update = self.desk.statement_of_row(self.session, form, set)?;
         let expected = guard.revision.map(Value::Integer);
         let held = guard.column.as_deref().map(|(_, value)| value);
         let step = step.as_ref().map(ValueRef::from);
         let guards = expected.iter().chain(held).chain(&bound).map(ValueRef::from);
-        let values = set.values().chain(step).chain(key.values()).chain(guards);
+        let values = set.set().values().chain(step).chain(key.values()).chain(guards);
         self.session.run_for_rows(&update.statement, &update.facts, values, |_| {})?;
         Ok(self.session.connection().changes())
     }
@@ -179,7 +178,7 @@ impl Row<'_, '_> {
     pub(super) fn revision_of(
         &mut self,
         key: Values<'_>,
-        set: Values<'_>,
+        set: &RowValues,
         before: Option<i64>,
     ) -> Result<Option<i64>, RowFailure> {
         let shape = Arc::clone(self.desk.shape());
@@ -192,7 +191,7 @@ impl Row<'_, '_> {
             }
         }
         // The update may have changed the key itself.
-        let key = key.iter().map(|(column, old)| set.value_of(column).unwrap_or(old));
+        let key = key.iter().map(|(column, old)| set.set().value_of(column).unwrap_or(old));
         Ok(self.ask(Form::Revision, key)?.and_then(integer))
     }
 
