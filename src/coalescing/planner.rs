@@ -40,6 +40,10 @@ impl Plan {
         if commands.len() < 2 || !commands.iter().any(|(_, facts)| facts.coalesces) {
             return Self { places: vec![Place::Alone; commands.len()], chains: Vec::new() };
         }
+        // Rows that come in the order of their keys, as inserts mostly do: no two commands are on one key.
+        if commands.is_sorted_by(|(one, _), (next, _)| key_bytes(one) < key_bytes(next)) {
+            return Self { places: vec![Place::Alone; commands.len()], chains: Vec::new() };
+        }
         let chains = open_chains(commands, first_sequence);
         let mut places = vec![Place::Alone; commands.len()];
         for (number, chain) in chains.iter().enumerate() {
@@ -94,6 +98,10 @@ fn open_chains<'a>(commands: &[(&'a RowCommand, &'a TableFacts)], first_sequence
         };
     }
     chains
+}
+
+fn key_bytes(command: &RowCommand) -> &[u8] {
+    command.values.key().as_bytes()
 }
 
 /// Whether the command changes the key of its row, or makes a row whose key it does not tell.

@@ -4,7 +4,12 @@ use std::error::Error;
 use std::fmt;
 
 use rusqlite::ToSql;
-use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+
+use crate::row::{RowValues, Values};
+
+/// Bytes of text that each parameter is given room for at first.
+const TEXT_ROOM: usize = 24;
 
 /// The parameters of a statement: by position (`?1`, `?`) or by name (`:name`, `@name`, `$name`).
 ///
@@ -27,7 +32,9 @@ use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 /// ```
 #[derive(Clone, Default, PartialEq)]
 pub struct Params {
-    values: Vec<Value>,
+    /// In order, from 0.
+    values: RowValues,
+    count: usize,
     /// As many as values, or none when they go by position.
     names: Vec<String>,
 }
@@ -70,51 +77,60 @@ impl Params {
     }
 
     fn with_capacity(values: usize) -> Self {
-        Self { values: Vec::with_capacity(values), names: Vec::new() }
+        // Small ones find room without moving.
+        let values = RowValues::with_capacity(values, values * TEXT_ROOM);
+        Self { values, count: 0, names: Vec::new() }
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.values.len()
+        self.count
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
+        self.count == 0
     }
 
     /// The memory that the values and names take, in bytes; about right, for the limits of queues.
     pub fn bytes(&self) -> usize {
-        // By capacity: a vector that was given one value has room for four.
-        let places =
-            self.values.capacity() * size_of::<Value>() + self.names.capacity() * size_of::<String>();
-        let values: usize = self.values.iter().map(|value| value_bytes(value.into())).sum();
+        // By capacity: what was made step by step has room to spare.
         let names: usize = self.names.iter().map(String::len).sum();
-        places + values + names
+        self.values.heap_bytes() + self.names.capacity() * size_of::<String>() + names
     }
 
     /// The size of the largest text or BLOB among the values, in bytes.
     pub fn largest_value(&self) -> usize {
-        self.values.iter().map(|value| value_bytes(value.into())).max().unwrap_or(0)
+        self.values.largest()
+    }
+
+    /// Whether they go by position.
+    pub(crate) fn are_positional(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// The values, if they go by position and a statement has as many parameters.
+    pub(crate) fn values_for(&self, parameters: usize) -> Option<Values<'_>> {
+        (self.are_positional() && self.count == parameters).then(|| self.values.all())
     }
 
     /// Binds each value. Fails if the statement has another number of parameters or other names.
     pub(crate) fn bind(&self, statement: &mut rusqlite::Statement<'_>) -> rusqlite::Result<()> {
         let expected = statement.parameter_count();
         if self.names.is_empty() {
-            if self.values.len() != expected {
-                return Err(rusqlite::Error::InvalidParameterCount(self.values.len(), expected));
+            if self.count != expected {
+                return Err(rusqlite::Error::InvalidParameterCount(self.count, expected));
             }
-            for (at, value) in self.values.iter().enumerate() {
-                statement.raw_bind_parameter(at + 1, value)?;
+            for (at, value) in self.values.all().iter() {
+                statement.raw_bind_parameter(at + 1, Bound(value))?;
             }
             return Ok(());
         }
         let mut given = vec![false; expected];
-        for (name, value) in self.names.iter().zip(&self.values) {
+        for (name, value) in self.names.iter().zip(self.values.all().values()) {
             let missing = || rusqlite::Error::InvalidParameterName(name.clone());
             let at = statement.parameter_index(&prefixed(name))?.ok_or_else(missing)?;
-            statement.raw_bind_parameter(at, value)?;
+            statement.raw_bind_parameter(at, Bound(value))?;
             if let Some(given) = given.get_mut(at - 1) {
                 *given = true;
             }
@@ -127,13 +143,14 @@ impl Params {
     }
 
     fn push<T: ToSql + ?Sized>(&mut self, name: Option<String>, value: &T) -> Result<(), InvalidValue> {
-        match to_value(value) {
-            Ok(value) => {
-                self.values.push(value);
+        let at = self.count;
+        match with_value(value, |value| self.values.push(at, value)) {
+            Ok(()) => {
+                self.count += 1;
                 self.names.extend(name);
                 Ok(())
             }
-            Err(reason) => Err(InvalidValue { position: self.values.len() + 1, name, reason }),
+            Err(reason) => Err(InvalidValue { position: at + 1, name, reason }),
         }
     }
 }
@@ -142,7 +159,7 @@ impl fmt::Debug for Params {
     // Hand-written: values stay out of logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Params")
-            .field("count", &self.values.len())
+            .field("count", &self.count)
             .field("names", &self.names)
             .field("bytes", &self.bytes())
             .finish()
@@ -161,19 +178,49 @@ pub(super) fn value_bytes(value: ValueRef<'_>) -> usize {
     }
 }
 
-fn to_value<T: ToSql + ?Sized>(value: &T) -> Result<Value, String> {
+/// Gives the value to `take`, where it lies.
+fn with_value<T: ToSql + ?Sized>(
+    value: &T,
+    take: impl FnOnce(crate::row::ValueRef<'_>),
+) -> Result<(), String> {
+    use crate::row::ValueRef as Taken;
     let value = match value.to_sql() {
-        Ok(ToSqlOutput::Owned(value)) => value,
-        Ok(ToSqlOutput::Borrowed(value)) => {
-            Value::try_from(value).map_err(|_| "the text is not UTF-8".to_owned())?
-        }
-        Ok(_) => return Err("it is not a plain value".to_owned()),
+        Ok(value) => value,
         // The cause may repeat the value.
         Err(_) => return Err("it does not fit any type of SQLite".to_owned()),
     };
-    match value {
-        Value::Real(real) if real.is_nan() => Err("SQLite would store NULL for a NaN".to_owned()),
-        value => Ok(value),
+    let value = match &value {
+        ToSqlOutput::Owned(value) => value.into(),
+        ToSqlOutput::Borrowed(value) => *value,
+        _ => return Err("it is not a plain value".to_owned()),
+    };
+    take(match value {
+        ValueRef::Null => Taken::Null,
+        ValueRef::Integer(integer) => Taken::Integer(integer),
+        ValueRef::Real(real) if real.is_nan() => return Err("SQLite would store NULL for a NaN".to_owned()),
+        ValueRef::Real(real) => Taken::Real(real),
+        ValueRef::Text(text) if str::from_utf8(text).is_err() => {
+            return Err("the text is not UTF-8".to_owned());
+        }
+        ValueRef::Text(text) => Taken::Text(text),
+        ValueRef::Blob(bytes) => Taken::Blob(bytes),
+    });
+    Ok(())
+}
+
+/// A value of ours as rusqlite binds it.
+struct Bound<'v>(crate::row::ValueRef<'v>);
+
+impl ToSql for Bound<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        use crate::row::ValueRef as Ours;
+        Ok(ToSqlOutput::Borrowed(match self.0 {
+            Ours::Null => ValueRef::Null,
+            Ours::Integer(integer) => ValueRef::Integer(integer),
+            Ours::Real(real) => ValueRef::Real(real),
+            Ours::Text(text) => ValueRef::Text(text),
+            Ours::Blob(bytes) => ValueRef::Blob(bytes),
+        }))
     }
 }
 
@@ -299,6 +346,7 @@ tuples!(A B C D E F G H I J K L);
 
 #[cfg(test)]
 mod tests {
+    use rusqlite::types::Value;
     use rusqlite::{Connection, named_params, params};
 
     use super::*;
@@ -325,7 +373,7 @@ mod tests {
     #[test]
     fn values_arrive_byte_for_byte_or_are_refused() {
         let connection = Connection::open_in_memory().unwrap();
-        let values = Params::positional([
+        let given = [
             Value::Text("ab\0cd".into()),
             Value::Text(String::new()),
             Value::Blob(vec![]),
@@ -333,13 +381,13 @@ mod tests {
             Value::Real(-0.0),
             Value::Integer(i64::MIN),
             Value::Null,
-        ])
-        .unwrap();
+        ];
+        let values = Params::positional(given.clone()).unwrap();
         let mut statement = connection.prepare("SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7").unwrap();
         values.bind(&mut statement).unwrap();
         let mut rows = statement.raw_query();
         let row = rows.next().unwrap().unwrap();
-        for (at, value) in values.values.iter().enumerate() {
+        for (at, value) in given.iter().enumerate() {
             assert_eq!(&row.get::<_, Value>(at).unwrap(), value);
         }
 
@@ -383,9 +431,8 @@ mod tests {
     fn counts_its_memory_and_shows_no_values() {
         let params = ("secret", vec![0_u8; 1000], 1).into_params().unwrap();
         assert_eq!(params.largest_value(), 1000);
-        // Three values, and room for more.
-        let places = params.values.capacity() * size_of::<Value>();
-        assert!(params.bytes() == 1006 + places && places >= 3 * size_of::<Value>());
+        // What is beside texts and BLOBs, and room for more.
+        assert!((1006..2 * 1006 + 256).contains(&params.bytes()));
         assert!(!format!("{params:?}").contains("secret"));
     }
 }

@@ -64,7 +64,7 @@ impl<'v> From<&'v Value> for ValueRef<'v> {
 /// The key of a row and the columns to set: places of columns, each with its value.
 ///
 /// Each value has a head of two words: its column and kind, and then the number itself or the length of the bytes that
-/// follow.
+/// follow. The higher byte comes first, so that keys that are made in order rise byte by byte, too.
 #[derive(Clone, Default, PartialEq)]
 pub(crate) struct RowValues {
     bytes: Vec<u8>,
@@ -140,6 +140,7 @@ impl RowValues {
     }
 
     /// Puts a value behind the others.
+    #[inline]
     pub(crate) fn push(&mut self, column: usize, value: ValueRef<'_>) {
         let (kind, word, bytes) = match value {
             ValueRef::Null => (NULL, 0, &[][..]),
@@ -148,10 +149,10 @@ impl RowValues {
             ValueRef::Text(text) => (TEXT, text.len() as u64, text),
             ValueRef::Blob(bytes) => (BLOB, bytes.len() as u64, bytes),
         };
-        let head = u128::from(word) << 64 | (column as u128) << 8 | u128::from(kind);
+        let head = (column as u128) << 72 | u128::from(kind) << 64 | u128::from(word);
         self.set_columns.add(column);
         self.bytes.reserve(HEAD + bytes.len());
-        self.bytes.extend_from_slice(&head.to_le_bytes());
+        self.bytes.extend_from_slice(&head.to_be_bytes());
         if !bytes.is_empty() {
             self.bytes.extend_from_slice(bytes);
         }
@@ -282,8 +283,8 @@ impl<'v> Iterator for ValuesIter<'v> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let (head, rest) = self.0.split_first_chunk::<HEAD>()?;
-        let head = u128::from_le_bytes(*head);
-        let (head, word) = (head as u64, (head >> 64) as u64);
+        let head = u128::from_be_bytes(*head);
+        let (head, word) = ((head >> 64) as u64, head as u64);
         let kind = head as u8;
         let length = if kind >= TEXT { word as usize } else { 0 };
         let (bytes, rest) = rest.split_at_checked(length)?;

@@ -81,6 +81,11 @@ impl EngineStatement {
         result
     }
 
+    /// How many parameters it takes.
+    pub(crate) fn parameters(&self) -> usize {
+        usize::try_from(self.parameters).unwrap_or(0)
+    }
+
     /// Whether it changes nothing.
     pub(crate) fn is_read_only(&self) -> bool {
         // SAFETY: as in `run`.

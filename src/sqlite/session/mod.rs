@@ -23,7 +23,7 @@ pub use db::Db;
 pub use facts::{SchemaFacts, StatementFacts};
 pub use failure::{NotAllowed, SessionError, TransactionEnded};
 pub use row_hook::HookNotes;
-pub use session::Session;
+pub use session::{Session, StatementOutcome};
 pub use state::SessionState;
 pub use statement::{Rows, Statement};
 pub use stop::{StopCheck, StopLimits, StopReason, Stopped};

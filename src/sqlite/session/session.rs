@@ -91,6 +91,31 @@ impl<'c> Session<'c> {
         self.run(&mut statement, params, rows_up_to).map_err(Failure::into_session)
     }
 
+    /// The same for a statement that is prepared already, with parameters by position, as many as it takes. Its rows
+    /// are dropped.
+    pub fn run_prepared<'v>(
+        &self,
+        statement: &EngineStatement,
+        facts: &StatementFacts,
+        values: impl IntoIterator<Item = ValueRef<'v>>,
+        first: impl FnOnce(&StatementFacts) -> Result<(), SqliteError>,
+    ) -> Result<StatementOutcome, SessionError> {
+        // Many short ones in a batch are stopped as many rows are.
+        self.check_row().and_then(|()| self.check_transaction()).map_err(Failure::into_session)?;
+        self.as_engine(|| first(facts)).map_err(SessionError::Sqlite)?;
+        let before = self.connection.total_changes();
+        self.run_for_rows(statement, facts, values, |_| {})?;
+        // SQLite's count is that of the last statement that changed rows.
+        let has_changed = self.connection.total_changes() != before;
+        let rows_changed = if has_changed { self.connection.changes() } else { 0 };
+        Ok(StatementOutcome { rows_changed, rows: None })
+    }
+
+    /// Whether a statement of this text has run, and nothing has changed since that counts.
+    pub fn has_run(&self, sql: &str) -> bool {
+        self.state.recall(sql.trim()).is_some()
+    }
+
     fn run(
         &self,
         statement: &mut Statement<'_>,
@@ -259,9 +284,13 @@ impl<'c> Session<'c> {
 
     /// Asked before every statement.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        if let Some(reason) = self.state.stop.look() {
-            return Err(Failure::Stopped(reason));
+        match self.state.stop.look() {
+            Some(reason) => Err(Failure::Stopped(reason)),
+            None => self.check_transaction(),
         }
+    }
+
+    fn check_transaction(&self) -> Result<(), Failure> {
         if self.connection.is_autocommit() {
             return Err(Failure::TransactionEnded);
         }

@@ -9,6 +9,7 @@ mod opening;
 mod recording;
 mod rows;
 mod run;
+mod shelf;
 mod space;
 mod storage;
 mod transaction;

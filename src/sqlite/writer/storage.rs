@@ -312,7 +312,9 @@ impl Storage for SqliteStorage {
 
     fn apply(&mut self, command: &mut WriteCommand, sequence: u64) -> Applied<WriteCommand> {
         let board = &self.engine.board;
-        board.write_started.set(Instant::now());
+        let now = Instant::now();
+        board.write_started.set(now);
+        self.transaction.note_start(now);
         let applied = self.transaction.apply(&mut command.task, sequence, board);
         board.write_started.clear();
         if !command.is_slice && !self.growth.is_empty() && !matches!(applied, Applied::Failed(_)) {
@@ -347,7 +349,9 @@ impl Storage for SqliteStorage {
         first_sequence: u64,
     ) -> Result<Vec<Joined<WriteCommand>>, TransactionLost> {
         let board = &self.engine.board;
-        board.write_started.set(Instant::now());
+        let now = Instant::now();
+        board.write_started.set(now);
+        self.transaction.note_start(now);
         let joined = self.transaction.apply_together(commands, first_sequence, board);
         board.write_started.clear();
         let joined = joined?;

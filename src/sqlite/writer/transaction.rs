@@ -12,6 +12,7 @@ use super::command::{
 use super::isolation::Isolation;
 use super::recording::{Own, OwnChanges, Recorder};
 use super::rows::{self, Piece, PieceEnd, RowEffect, RowFailure, TableDesks};
+use super::shelf::{ShelvedStatement, StatementShelf};
 use crate::board::Board;
 use crate::changes::ChangeFeed;
 use crate::error::{ClosureError, SqliteError, WriteError};
@@ -22,8 +23,8 @@ use crate::row::{RowCommand, ValueRef, Values};
 use crate::sqlite::ENGINE_TABLE;
 use crate::sqlite::engine_statement::EngineStatement;
 use crate::sqlite::session::{
-    NotAllowed, Session, SessionError, SessionState, StatementFacts, StopCheck, StopLimits, StopReason,
-    Stopped, TransactionEnded, Tx,
+    NotAllowed, Session, SessionError, SessionState, StatementFacts, StatementOutcome, StopCheck, StopLimits,
+    StopReason, Stopped, TransactionEnded, Tx,
 };
 use crate::sync::Arc;
 
@@ -48,11 +49,14 @@ pub(super) struct Transaction {
     /// Prepared when it is first wanted.
     place: Option<EngineStatement>,
     pub(super) desks: RefCell<TableDesks>,
+    shelf: RefCell<StatementShelf>,
     pub(super) state: SessionState,
     /// What is changed, while somebody watches.
     pub(super) recorder: Recorder,
     /// How long a piece of bulk work may take.
     piece_time: Duration,
+    /// When the present command was started.
+    started_at: Instant,
     limits: WriteLimits,
     /// A failed command could not be undone: what is in the transaction must not be committed.
     pub(super) stuck: Cell<bool>,
@@ -83,9 +87,11 @@ impl Transaction {
             data_version: prepare(c"PRAGMA main.data_version")?,
             place: None,
             desks: RefCell::default(),
+            shelf: RefCell::default(),
             state,
             recorder: Recorder::new(feed),
             piece_time: rows::piece_time(Duration::ZERO, Duration::ZERO),
+            started_at: Instant::now(),
             limits,
             stuck: Cell::new(false),
             connection,
@@ -273,18 +279,40 @@ impl Transaction {
         board: &Board,
     ) -> Result<Done, WriteError> {
         board.statements.add(1);
-        let rows_up_to = call.wants_rows.then_some(self.limits.result_bytes);
         let first = |facts: &StatementFacts| {
             if facts.needs_savepoint { isolation.set_savepoint() } else { Ok(()) }
         };
         let watch = self.recorder.watch(isolation);
-        let outcome = isolation
-            .session
-            .run_statement_after(&call.sql, &call.params, rows_up_to, first)
-            .map_err(|error| self.statement_error(error))?;
+        let outcome =
+            self.run_call(call, isolation.session, first).map_err(|error| self.statement_error(error))?;
         self.recorder.record(watch, isolation, None);
         let value = outcome.rows.map_or(WriteValue::None, WriteValue::Rows);
         Ok(Done { rows_changed: outcome.rows_changed, value })
+    }
+
+    fn run_call(
+        &self,
+        call: &StatementCall,
+        session: &Session<'_>,
+        first: impl Fn(&StatementFacts) -> Result<(), SqliteError>,
+    ) -> Result<StatementOutcome, SessionError> {
+        let StatementCall { sql, params, wants_rows } = call;
+        if *wants_rows || !params.are_positional() {
+            let rows_up_to = wants_rows.then_some(self.limits.result_bytes);
+            return session.run_statement_after(sql, params, rows_up_to, first);
+        }
+        let mut shelf = self.shelf.borrow_mut();
+        if let Some(ShelvedStatement { statement, facts, .. }) = shelf.find(session, sql)?
+            && let Some(values) = params.values_for(statement.parameters())
+        {
+            return session.run_prepared(statement, facts, values.values(), first);
+        }
+        let comes_again = session.has_run(sql);
+        let outcome = session.run_statement_after(sql, params, None, first)?;
+        if comes_again {
+            shelf.keep(session, sql);
+        }
+        Ok(outcome)
     }
 
     fn row(
@@ -418,10 +446,15 @@ impl Transaction {
         (result, session.deletes())
     }
 
-    /// Starts the run limit of a command, or of several that are carried out together.
+    /// A command starts now, or several that are carried out together.
+    pub(super) fn note_start(&mut self, now: Instant) {
+        self.started_at = now;
+    }
+
+    /// Starts the run limit of what was started.
     pub(super) fn start_clock(&self) -> &StopCheck {
         let stop = self.state.stop_check();
-        let run_limit_at = Instant::now().checked_add(self.limits.run_limit);
+        let run_limit_at = self.started_at.checked_add(self.limits.run_limit);
         stop.arm(StopLimits { run_limit_at, ..StopLimits::default() });
         stop
     }
