@@ -253,7 +253,8 @@ fn a_statement_learns_of_a_trigger_that_the_store_made() {
         for how in ALL {
             let bed = Bed::with(BELL);
             let store = bed.open();
-            for _ in 0..2 {
+            // Often enough to be kept at hand.
+            for _ in 0..3 {
                 let image = image(&bed, &store, how, RING);
                 assert_eq!(bed.one_in::<i64>(&image, "SELECT count(*) FROM bell"), 0, "no delete yet");
             }
@@ -270,7 +271,7 @@ fn a_statement_learns_of_a_trigger_that_another_program_made() {
         for how in ALL {
             let bed = Bed::with(BELL);
             let store = bed.open();
-            for _ in 0..2 {
+            for _ in 0..3 {
                 image(&bed, &store, how, RING);
             }
             foreign(&bed).execute_batch(TRIGGER).unwrap();

@@ -415,3 +415,34 @@ fn a_command_alone_in_its_group_fails_as_in_company() {
         assert_eq!(ids(&store), [1, 2]);
     });
 }
+
+#[test]
+fn a_statement_that_comes_again_fails_as_the_first_time() {
+    run(|| {
+        let bed = Bed::with(SCHEMA);
+        let store = bed.open();
+        const INSERT: &str = "INSERT INTO t VALUES (?1, ?2)";
+        let mut first = None;
+        for round in 10..16 {
+            // A text of the program, and one that lies elsewhere each time.
+            let insert = |id: i64, v: &str| store.execute(INSERT, (id, v)).wait();
+            let elsewhere = |id: i64, v: &str| store.execute(INSERT.to_owned(), (id, v)).wait();
+            assert_eq!(insert(round, &format!("a{round}")).unwrap().rows_changed, 1);
+            assert_eq!(elsewhere(round + 100, &format!("b{round}")).unwrap().rows_changed, 1);
+            let failures = [
+                insert(1, "new").unwrap_err(),
+                elsewhere(round + 200, "forbidden").unwrap_err(),
+                store.execute(INSERT, (1,)).wait().unwrap_err(),
+                store.execute(INSERT, (1, 2, 3)).wait().unwrap_err(),
+            ];
+            let failures = failures.map(|failure| failure.to_string());
+            assert_eq!(first.get_or_insert(failures.clone()), &failures, "round {round}");
+            let nobody = store.execute("UPDATE t SET v = NULL WHERE id = ?1", (round + 300,));
+            assert_eq!(nobody.wait().unwrap().rows_changed, 0, "not the count of the statement before");
+            let batch =
+                store.batch().execute(INSERT, (round + 300, format!("c{round}"))).execute(INSERT, (1, "x"));
+            batch.send().wait().unwrap_err();
+        }
+        assert_eq!(ids(&store).len(), 2 + 2 * 6);
+    });
+}

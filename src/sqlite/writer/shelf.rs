@@ -46,7 +46,7 @@ impl StatementShelf {
     }
 
     /// Keeps the statement of a text that has run well, if it belongs here.
-    pub(super) fn keep(&mut self, session: &Session<'_>, sql: &Cow<'static, str>) {
+    pub(super) fn keep(&mut self, session: &Session<'_>, sql: Cow<'static, str>) {
         let Ok((statement, facts)) = session.prepare_for_rows(sql.trim()) else { return };
         if facts.read_only || facts.returns_rows || facts.changes_schema {
             return;
@@ -54,6 +54,6 @@ impl StatementShelf {
         if self.statements.len() >= STATEMENTS {
             self.statements.remove(0);
         }
-        self.statements.push(ShelvedStatement { sql: sql.clone(), statement, facts });
+        self.statements.push(ShelvedStatement { sql, statement, facts });
     }
 }

@@ -310,7 +310,7 @@ impl Transaction {
         let comes_again = session.has_run(sql);
         let outcome = session.run_statement_after(sql, params, None, first)?;
         if comes_again {
-            shelf.keep(session, sql);
+            shelf.keep(session, sql.clone());
         }
         Ok(outcome)
     }
