@@ -108,6 +108,7 @@ impl Transaction {
         self.state.refresh_schema(&self.connection)?;
         if self.recorder.begin(&mut self.connection, &self.state)? {
             *self.desks.get_mut() = TableDesks::default();
+            *self.shelf.get_mut() = StatementShelf::default();
         }
         Ok(())
     }
