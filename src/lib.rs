@@ -41,6 +41,7 @@
 //! |---|---|
 //! | open a file | [`Store::builder`], [`StoreBuilder`], [`Migration`]; in tests [`Store::temporary`] |
 //! | adopt a file without a version | [`StoreBuilder::recognise`], [`SchemaLook`], [`OpenReport`] |
+//! | change old rows behind the running store | [`Fixup`], [`Store::fixups`] |
 //! | change and read rows of a table | [`Store::table`], [`Table`], [`Row`] |
 //! | list rows page by page, filtered | [`Table::page`], [`Table::stream`], [`Cursor`], [`Filter`] |
 //! | find rows by text | [`Table::search_index`], [`SearchIndex`] |
@@ -94,6 +95,7 @@ mod changes;
 mod coalescing;
 mod contained;
 mod error;
+mod fixup;
 mod handle;
 mod keeper;
 mod migration;
@@ -112,6 +114,7 @@ pub use error::{
     Outcome, ReadError, RecogniseFailure, RetentionFailure, SearchIndexError, SqliteError, StoreFailure,
     TableError, WriteError,
 };
+pub use fixup::{Fixup, FixupProgress, FixupState, FixupStatus, FixupStep, FixupsDone, FixupsError};
 pub use handle::{
     Applied, Batch, ChangeStream, Close, CloseFuture, ColumnIndex, IntoParams, InvalidValue, Open,
     OpenFuture, Params, Pending, Read, ReadFuture, Receipt, ResultRow, ResultRows, Stats, Store,

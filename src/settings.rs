@@ -63,6 +63,8 @@ pub struct OpenReport {
     /// How many migrations the program recognised in a schema without a version: see
     /// [`StoreBuilder::recognise`](crate::StoreBuilder::recognise).
     pub recognised: Option<u32>,
+    /// The [`Fixup`](crate::Fixup)s that were done in this file before, whether the program still has them or not.
+    pub fixups_done: Vec<String>,
     /// The steps in their order. The opening of the readers is not among them.
     pub steps: Vec<OpenStep>,
 }

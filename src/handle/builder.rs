@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use super::open::{Open, Options, Place};
 use crate::error::ClosureError;
+use crate::fixup::Fixup;
 use crate::migration::Migration;
 use crate::protocol::feed::FeedLimits;
 use crate::protocol::level::AckLevel;
@@ -82,6 +83,7 @@ impl StoreBuilder {
             retention: Vec::new(),
             reclaim: Reclaim::Off,
             recogniser: None,
+            fixups: Vec::new(),
         };
         let writer = WriterLimits {
             group: GroupLimits { commands: 256, bytes: MIB, time: Duration::from_millis(100) },
@@ -311,6 +313,15 @@ impl StoreBuilder {
     /// read, and should not block.
     pub fn wall_clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.options.clock = WallClock::new(now);
+        self
+    }
+
+    /// Adds one-shot work on old rows that goes on behind the open store. Default: none. See [`Fixup`].
+    ///
+    /// They are done in the order in which they were added, once for each file. A second one of the same name takes the
+    /// place of the first.
+    pub fn fixup(mut self, fixup: Fixup) -> Self {
+        self.options.plan.add_fixup(fixup);
         self
     }
 

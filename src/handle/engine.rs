@@ -6,6 +6,7 @@ use super::close::Closers;
 use super::process::Process;
 use crate::board::Board;
 use crate::changes::ChangeFeed;
+use crate::fixup::FixupBoard;
 use crate::keeper::KeeperInbox;
 use crate::protocol::alarm::Alarm;
 use crate::protocol::feed::FeedLimits;
@@ -31,6 +32,7 @@ pub(crate) struct Engine {
     pub(crate) searches: SearchIndexes,
     /// What was committed, for those who watch.
     pub(crate) changes: Arc<ChangeFeed>,
+    pub(crate) fixups: FixupBoard,
     process: Process,
 }
 
@@ -47,6 +49,7 @@ impl Engine {
             keeper: KeeperInbox::new(),
             searches: SearchIndexes::default(),
             changes: Arc::new(ChangeFeed::new(changes)),
+            fixups: FixupBoard::default(),
             process: Process::current(),
         }
     }

@@ -12,6 +12,12 @@ struct LatchState<T> {
     waiting: Vec<Waker>,
 }
 
+impl<T> Default for Latch<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T> Latch<T> {
     pub(crate) fn new() -> Self {
         Self(Mutex::new(LatchState { value: None, waiting: Vec::new() }))

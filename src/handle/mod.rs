@@ -18,7 +18,7 @@ mod store;
 mod threads;
 mod write;
 
-pub(crate) use blocking::block_on;
+pub(crate) use blocking::{MustNotWait, block_on, may_wait};
 pub(crate) use engine::Engine;
 pub(crate) use latch::Latch;
 pub(crate) use write::{may_wait_for_write, settle};

@@ -19,6 +19,7 @@ use super::threads;
 use super::write::Write;
 use crate::contained::Contained;
 use crate::error::{ClosureError, ReadError, WriteError};
+use crate::fixup::{FixupStatus, FixupsDone};
 use crate::keeper::{Chore, KeepError};
 use crate::protocol::level::AckLevel;
 use crate::retention::WallClock;
@@ -317,6 +318,20 @@ impl Store {
     /// Ends when the stream is dropped. On a store that is closed it ends at once.
     pub fn changes(&self) -> ChangeStream {
         ChangeStream::new(self.engine(), None)
+    }
+
+    /// How the fix-ups are doing, in their order. See [`Fixup`](crate::Fixup). Never waits for the writer.
+    pub fn fixups(&self) -> Vec<FixupStatus> {
+        // In a fork its lock may be held by a thread that is not there.
+        if self.core.engine.is_forked() { Vec::new() } else { self.core.engine.fixups.all() }
+    }
+
+    /// Waits until all fix-ups are done, and durable: see [`FixupsDone`]. At once if there are none.
+    ///
+    /// # Errors
+    /// [`FixupsError::Closed`](crate::FixupsError::Closed) if the store is closed before.
+    pub fn fixups_done(&self) -> FixupsDone {
+        FixupsDone::new(self.core.engine.clone())
     }
 
     /// How the store is doing, now. Never waits for the writer or a reader.

@@ -11,6 +11,7 @@ use super::latch::Latch;
 use super::open::{Options, Place};
 use super::store::Store;
 use crate::error::{CloseError, OpenError};
+use crate::fixup::fixup_chore;
 use crate::keeper::{Chore, KeepError, Keeper};
 use crate::protocol::foreign_code::guarded;
 use crate::retention::{self, SweepPlan};
@@ -121,6 +122,7 @@ impl Running {
         // At last: nothing may fail behind them, since a slice that is sent waits for a writer that serves.
         let mut chores: Vec<_> =
             sweeps.into_iter().map(|plan| retention::chore(plan, options.clock.clone())).collect();
+        chores.extend(fixup_chore(&self.engine, plan.fixups.clone(), &settings.opening.fixups_done));
         if gives_back && settings.reclaims_space {
             chores.push(retention::space_chore());
         }

@@ -18,8 +18,11 @@ pub(crate) mod writer;
 pub(crate) const ENGINE_TABLE: &str = "walwright_sequence";
 /// Another one, in files with search indexes: one row for each that is being built.
 pub(crate) const SEARCH_TABLE: &str = "walwright_search";
+/// Another one, in files that had fix-ups: where each stands.
+pub(crate) const FIXUP_TABLE: &str = "walwright_fixup";
 
 /// Whether a table is the engine's own. Users' SQL may read such tables, and not write them.
 pub(crate) fn is_engine_table(name: &str) -> bool {
-    [ENGINE_TABLE, SEARCH_TABLE].iter().any(|own| own.eq_ignore_ascii_case(name))
+    let own = [ENGINE_TABLE, SEARCH_TABLE, FIXUP_TABLE];
+    own.iter().any(|own| own.eq_ignore_ascii_case(name))
 }

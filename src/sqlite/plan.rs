@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::files::schema_look::SchemaLook;
 use crate::error::ClosureError;
+use crate::fixup::Fixup;
 use crate::migration::Migration;
 use crate::retention::Retention;
 use crate::sync::Arc;
@@ -38,6 +39,7 @@ pub(crate) struct OpenPlan {
     pub retention: Vec<Retention>,
     /// Says how many migrations a schema without a version has already.
     pub recogniser: Option<Recogniser>,
+    pub fixups: Vec<Fixup>,
     pub reclaim: Reclaim,
 }
 
@@ -49,4 +51,14 @@ pub(crate) enum Reclaim {
     IfPossible,
     /// A file that was not is rebuilt.
     Rebuild,
+}
+
+impl OpenPlan {
+    /// Adds a fix-up, in the place of one of the same name if there is one.
+    pub fn add_fixup(&mut self, fixup: Fixup) {
+        match self.fixups.iter_mut().find(|other| other.name() == fixup.name()) {
+            Some(other) => *other = fixup,
+            None => self.fixups.push(fixup),
+        }
+    }
 }

@@ -2,5 +2,7 @@
 //! it is refused as it was or goes on where it stood.
 
 mod bed;
+mod fixups;
+mod killed;
 mod recognising;
 mod reopening;

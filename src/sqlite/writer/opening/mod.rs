@@ -18,6 +18,7 @@ use self::convert::Conversion;
 use self::reserve::has_sequences;
 pub(in crate::sqlite::writer) use self::reserve::reserve;
 use crate::error::OpenError;
+use crate::fixup;
 use crate::retention::{Retention, SweepPlan};
 use crate::settings::{OpenReport, OpenStep, Settings};
 use crate::sqlite::ENGINE_TABLE;
@@ -203,13 +204,17 @@ fn settle(
 
     // From here on the connection waits for others as long as its user wants.
     settings::apply(plan, path, connection, synchronous)?;
+    let fixups_done = match plan.fixups.is_empty() {
+        true => Vec::new(),
+        false => fixup::done_before(connection).map_err(|e| OpenError::from_sqlite(path, DOING, e))?,
+    };
     let settings = Settings {
         created: false,
         converted,
         recovered: wal_bytes_recovered > 0 || was_hot,
         wal_bytes_recovered,
         migrations_applied,
-        opening: report(found, clock),
+        opening: OpenReport { fixups_done, ..report(found, clock) },
         rebuilt,
         ..read_back(path, connection, degraded)?
     };

@@ -40,6 +40,7 @@ pub(in crate::sqlite::writer) fn plan(path: &Path) -> OpenPlan {
         reclaim: crate::sqlite::plan::Reclaim::Off,
         migrations: Vec::new(),
         recogniser: None,
+        fixups: Vec::new(),
     }
 }
 
