@@ -69,7 +69,7 @@ const INTERRUPTED: u8 = 130;
 /// The customary answer to a command line that makes no sense.
 const BAD_OPTIONS: u8 = 2;
 /// What a waiting person is told of.
-const STEPS: usize = 8;
+const STEPS: usize = 9;
 
 fn main() -> ExitCode {
     let options = match options::from_command_line() {
@@ -167,10 +167,30 @@ impl Run<'_> {
         let took = began.elapsed();
         measured.opening.record(Operation::Open, took);
         self.say_opening(&store, took);
+        self.progress.step(format_args!("walwright: the indexes for search and mentions"));
+        store.ready().await?;
+        self.say(format_args!("search ready {:.1} s after the opening began", began.elapsed().as_secs_f64()));
 
         let measured = self.load(measured, store.clone()).await?;
         store.close().await?;
+        self.sweep(path, vfs).await?;
         Ok(measured)
+    }
+
+    /// Of each buffer the newest half stays.
+    async fn sweep(&mut self, path: &Path, vfs: &FaultVfs) -> Result<()> {
+        let newest = u32::try_from(self.options.rows / message::BUFFERS.unsigned_abs() / 2)?;
+        self.progress.step(format_args!("walwright: all but the newest {newest} messages of each buffer go"));
+        let size = || fs::metadata(path).map(|file| file.len() / 1_000);
+        let (size_before, began) = (size()?, Instant::now());
+        let (before, after) = WalwrightStore::sweep(path, vfs.name(), newest).await?;
+        self.say(format_args!(
+            "swept {} of {before} messages in {:.1} s: the file had {size_before} kB and has {} kB",
+            before - after,
+            began.elapsed().as_secs_f64(),
+            size()?
+        ));
+        Ok(())
     }
 
     fn say_opening(&self, store: &WalwrightStore, took: Duration) {

@@ -4,10 +4,14 @@
 //! that come meanwhile. Pages, searches and mentions run on readers beside that, and wait for none of it.
 
 use crate::Result;
-use crate::message::{Message, OLD_SCHEMA};
+use crate::message::{BUFFERS, Message, OLD_SCHEMA};
 use crate::scrollback_store::{PAGE, ScrollbackStore};
 use std::path::Path;
-use walwright::{Cursor, Filter, Migration, Settings, Store, Table};
+use std::time::Duration;
+use tokio::time::sleep;
+use walwright::{
+    Cursor, Filter, Fixup, Migration, Retention, SearchIndex, Settings, Store, StoreBuilder, Table,
+};
 
 /// The first is what the old file has.
 const MIGRATIONS: &[Migration] = &[
@@ -17,25 +21,53 @@ const MIGRATIONS: &[Migration] = &[
     ),
 ];
 const READERS: usize = 4;
+/// What the old file lacks for mentions. Nobody has to wait for it at the opening.
+const INDEX_OF_MENTIONS: &str =
+    "CREATE INDEX message_mentions ON message (mentions, at_ms) WHERE mentions IS NOT NULL";
+
+/// Between two looks whether the sweep is done.
+const LOOK: Duration = Duration::from_millis(20);
 
 #[derive(Clone)]
 pub struct WalwrightStore {
-    pub store: Store,
+    store: Store,
     messages: Table<Message>,
+    search: SearchIndex<Message>,
 }
 
 impl WalwrightStore {
-    /// Opens the file at `path`, with all its I/O through the VFS of that name.
+    /// Opens the file at `path`, with all its I/O through the VFS of that name. Indexes for search and mentions are
+    /// built behind the open store.
     pub async fn open(path: &Path, vfs: &str) -> Result<Self> {
-        let store = Store::builder(path)
-            .vfs(vfs)
-            .readers(READERS)
-            .migrations(MIGRATIONS)
-            .recognise(|schema| Ok(schema.has_column("message", "mentions")?.then_some(1)))
-            .open()
-            .await?;
-        let messages = store.table("message").open().await?;
-        Ok(Self { store, messages })
+        let store = builder(path, vfs).fixup(Fixup::sql("index mentions", INDEX_OF_MENTIONS)).open().await?;
+        let messages: Table<Message> = store.table("message").open().await?;
+        let search = messages.search_index("message_search").columns(["body"]).substrings().open().await?;
+        Ok(Self { store, messages, search })
+    }
+
+    /// Waits until searches and mentions go by their indexes.
+    pub async fn ready(&self) -> Result<()> {
+        self.store.fixups_done().await?;
+        Ok(self.search.ready().await?)
+    }
+
+    /// Opens the file again, rebuilt so that it can shrink, with a sweep of all but the newest messages of each buffer, and waits until the
+    /// space that it frees is given back. Gives how many messages were there before and after.
+    pub async fn sweep(path: &Path, vfs: &str, newest: u32) -> Result<(u64, u64)> {
+        let policy = Retention::of("message").newest(newest, "buffer_id", "at_ms");
+        let store = builder(path, vfs).open().await?;
+        let messages: Table<Message> = store.table("message").open().await?;
+        let before = messages.count().await?;
+        store.close().await?;
+        let store = builder(path, vfs).rebuild_to_reclaim().retention(policy).open().await?;
+        let messages: Table<Message> = store.table("message").open().await?;
+        let most = u64::from(newest) * BUFFERS.unsigned_abs();
+        while messages.count().await? > most || has_much_free(&store).await? {
+            sleep(LOOK).await;
+        }
+        let after = messages.count().await?;
+        store.close().await?;
+        Ok((before, after))
     }
 
     pub fn settings(&self) -> &Settings {
@@ -45,6 +77,20 @@ impl WalwrightStore {
     pub async fn close(self) -> Result<()> {
         Ok(self.store.close().await?)
     }
+}
+
+fn builder(path: &Path, vfs: &str) -> StoreBuilder {
+    Store::builder(path)
+        .vfs(vfs)
+        .readers(READERS)
+        .migrations(MIGRATIONS)
+        .recognise(|schema| Ok(schema.has_column("message", "mentions")?.then_some(1)))
+}
+
+/// Whether more than an eighth of the file is free, which is when the store gives space back.
+async fn has_much_free(store: &Store) -> Result<bool> {
+    let sql = "SELECT freelist_count * 8 > page_count FROM pragma_freelist_count, pragma_page_count";
+    Ok(store.query(sql, ()).await?[0].get(0)?)
 }
 
 impl ScrollbackStore for WalwrightStore {
@@ -75,8 +121,7 @@ impl ScrollbackStore for WalwrightStore {
     }
 
     async fn search(&self, text: String) -> Result<Vec<Message>> {
-        let filter = Filter::contains("body", text);
-        Ok(self.messages.page().filter(filter).order_by_desc("at_ms").limit(PAGE).await?.rows)
+        Ok(self.search.find(text).order_by_desc("at_ms").limit(PAGE).await?.rows)
     }
 
     async fn mentions(&self, nick: &'static str) -> Result<Vec<Message>> {
