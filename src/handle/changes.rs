@@ -32,6 +32,7 @@ use crate::sync::Arc;
 /// | SQL that gives rows another rowid | [`Change::Table`] |
 /// | a table that SQL makes, drops, alters or renames | [`Change::Table`], for both names |
 /// | a row command whose own table is changed by a trigger, too | its own row, and [`Change::Table`] behind it |
+/// | a statement that failed in a closure after it had changed rows, if the closure goes on | [`Change::Table`] for the tables that the closure writes |
 /// | more than 10,000 rows changed by SQL in one transaction, or rows by one `delete_where` or `update_where` that is atomic | [`Change::Table`] |
 /// | another program writes | [`Change::Anything`], in its place, when the next command finds it |
 ///

@@ -3,6 +3,7 @@
 mod bed;
 mod live;
 mod order;
+mod random;
 mod rows;
 mod sql;
 mod streams;

@@ -236,3 +236,23 @@ fn batches_tell_their_parts_in_order() {
         assert!(bed.told().is_empty());
     });
 }
+
+/// The triggers that keep an index in step say more than the row, and leave no doubt about it.
+#[test]
+fn a_table_with_a_search_index_tells_its_rows() {
+    run(|| {
+        let mut bed = Bed::new(BY_ROWID);
+        let t = bed.table();
+        let index = t.search_index("names").columns(["name"]).open().wait().unwrap();
+        index.ready().wait().unwrap();
+        bed.told();
+        t.insert(&row(1, "one two")).wait().unwrap();
+        t.update(1).set("name", "three").wait().unwrap();
+        t.delete(1).wait().unwrap();
+        let mut told = bed.told();
+        // The index is told, too, and may be looked after meanwhile.
+        assert!(told.iter().filter(|word| *word == "table names").count() >= 3);
+        told.retain(|word| word != "table names");
+        assert_eq!(told, ["insert t(1) r1", "update t(1) r2", "delete t(1)"]);
+    });
+}

@@ -30,6 +30,8 @@ pub struct Session<'c> {
     deletes: Cell<bool>,
     /// What the statements that ran may have written, while somebody watches.
     writes: RefCell<Vec<Option<Arc<Writes>>>>,
+    /// A statement failed, and it is not known whether it left something.
+    may_have_left: Cell<bool>,
 }
 
 /// What a statement command did.
@@ -56,7 +58,13 @@ impl<'c> Session<'c> {
     pub fn new(connection: &'c Connection, state: &'c SessionState) -> Self {
         state.settle_schema(connection);
         state.guard.set_users(true);
-        Self { connection, state, deletes: Cell::new(false), writes: RefCell::default() }
+        Self {
+            connection,
+            state,
+            deletes: Cell::new(false),
+            writes: RefCell::default(),
+            may_have_left: Cell::new(false),
+        }
     }
 
     /// Whether anything that ran in this session may have deleted rows.
@@ -333,20 +341,29 @@ impl<'c> Session<'c> {
         Some(sum)
     }
 
+    /// Whether since this was last called a statement failed that may have left something, while somebody watches.
+    pub fn take_may_have_left(&self) -> bool {
+        self.may_have_left.take()
+    }
+
     /// The part that stays with the connection.
     pub fn state(&self) -> &'c SessionState {
         self.state
     }
 
-    /// Runs a step of a statement. What the update hook heard of it is forgotten if it failed and left nothing.
+    /// Runs a step of a statement. What the update hook heard of it is forgotten if it failed. Where SQLite has counted
+    /// changes all the same it may have left them (`OR FAIL`), or taken them back (those of triggers stay counted).
     pub(super) fn step<T, E>(&self, step: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         if !self.state.is_watched() {
             return step();
         }
         let (mark, before) = (self.state.hook.mark(), self.connection.total_changes());
         let result = step();
-        if result.is_err() && self.connection.total_changes() == before {
+        if result.is_err() {
             self.state.hook.cut(mark);
+            if self.connection.total_changes() != before {
+                self.may_have_left.set(true);
+            }
         }
         result
     }

@@ -7,6 +7,7 @@
 //! | an update gave a row another rowid, and the hook names the new one only | the columns that are updated |
 //! | a table was made, dropped, altered or renamed | the authorizer, and the names before and after |
 //! | more rows than are noted one by one | the hook's own count |
+//! | a statement of a closure failed and may have left something | SQLite counts changes of a statement that failed |
 //! | a row command's table was changed by a trigger too | more rows of it than the command's own |
 
 use super::Own;
@@ -90,7 +91,7 @@ impl Doubt<'_, '_> {
                 self.doubt(&name);
             }
         }
-        if is_uncounted && !is_explained {
+        if (is_uncounted && !is_explained) || self.session.take_may_have_left() {
             for write in &writes.tables {
                 self.doubt(&write.table);
             }

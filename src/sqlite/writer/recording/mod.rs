@@ -133,6 +133,7 @@ impl Recorder {
             let session = isolation.session;
             session.state().row_hook().take();
             session.take_writes();
+            session.take_may_have_left();
             // What the schema is before it.
             self.tables.borrow_mut().follow(session);
             Watch { changes_before: session.connection().total_changes() - isolation.rows_of_savepoint() }
