@@ -52,7 +52,8 @@
 //! | send now and be answered later | [`Write::submit`], [`Write::try_submit`], [`Pending`] |
 //! | give up in time | [`Write::deadline`], [`Read::deadline`], [`Store::close_within`] |
 //! | know what an error left on disk | [`WriteError::outcome`], [`Outcome`] |
-//! | have rows go away by themselves | [`StoreBuilder::retention`], [`Retention`] |
+//! | have rows go away by themselves | [`StoreBuilder::retention`], [`Retention`], [`TableBuilder::hide_expired`] |
+//! | give freed space back | [`StoreBuilder::reclaim_space`] |
 //! | have a page and what follows it, without a gap | [`PageRequest::live`], [`LiveView`] |
 //! | hear of what was committed | [`Store::changes`], [`ChangeStream`], [`Change`]; for one table [`Table::changes`] |
 //! | know how it is going | [`Store::stats`], [`Store::settings`] |

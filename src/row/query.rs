@@ -12,8 +12,8 @@ pub(crate) struct RowQuery {
     /// The columns to return, places in the shape.
     pub(crate) columns: Arc<[usize]>,
     pub(crate) kind: RowQueryKind,
-    /// Rows that have expired are as good as gone.
-    pub(crate) live: Option<Live>,
+    /// Rows that have expired are as good as gone. Boxed: it is rare, and a query is moved often.
+    pub(crate) live: Option<Box<Live>>,
 }
 
 /// Which rows have not expired: those with NULL in the column, and those with more than the value.
@@ -33,7 +33,8 @@ pub(crate) enum RowQueryKind {
     /// How many rows meet the condition.
     Count(Condition),
     /// Rows that meet the condition, in order.
-    Page(PageQuery),
+    /// Boxed: it is much larger than the others.
+    Page(Box<PageQuery>),
     /// The last row of each group: of the rows that are equal in the first term of the order, which descends in all
     /// of them. Smallest group first.
     LastOfEach(Vec<OrderTerm>),

@@ -62,7 +62,7 @@ impl<T> TableBuilder<T> {
     }
 
     /// Leaves rows whose time has passed out of every read, as if they were gone: a sweep removes them later (see
-    /// [`Retention::expires`](crate::Retention::expires)), or nobody does. Default: reads show what is there.
+    /// [`RetentionOf::expires`](crate::RetentionOf::expires)), or nobody does. Default: reads show what is there.
     ///
     /// What has expired is what [`StoreBuilder::wall_clock`](crate::StoreBuilder::wall_clock) says when the read is
     /// made; NULL never expires. Writes see all rows: an insert under the key of a row that has expired and is still there

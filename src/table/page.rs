@@ -211,7 +211,7 @@ impl<T> PageRequest<T> {
         Ok(RowQuery {
             table: Arc::clone(table),
             columns,
-            kind: RowQueryKind::Page(page),
+            kind: RowQueryKind::Page(Box::new(page)),
             live: self.table.unexpired(),
         })
     }

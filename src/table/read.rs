@@ -83,9 +83,9 @@ impl<T> Table<T> {
     }
 
     /// Which rows are not hidden, now.
-    pub(super) fn unexpired(&self) -> Option<Live> {
+    pub(super) fn unexpired(&self) -> Option<Box<Live>> {
         let (column, unit) = self.hidden?;
-        Some(Live { column, now: Value::Integer(self.store.clock().now_in(unit)) })
+        Some(Box::new(Live { column, now: Value::Integer(self.store.clock().now_in(unit)) }))
     }
 
     pub(crate) fn page_of_found(&self, search: PageSearch) -> PageRequest<T> {

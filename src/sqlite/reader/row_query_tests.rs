@@ -55,7 +55,14 @@ impl Bench {
         let condition = Condition::default();
         self.query(
             &[],
-            RowQueryKind::Page(PageQuery { search: None, condition, order, start, backward, limit }),
+            RowQueryKind::Page(Box::new(PageQuery {
+                search: None,
+                condition,
+                order,
+                start,
+                backward,
+                limit,
+            })),
         )
     }
 
