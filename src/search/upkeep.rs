@@ -28,6 +28,10 @@ use crate::sync::{Arc, now};
 
 /// Pages of the index that are put together in one go, about.
 const MERGED_PAGES: u32 = 8;
+/// So long may a slice take while the index is built, which is longer than others may. Each one leaves a segment to be put
+/// together with others, and waits for a sync and for the keeper's rest behind it: with slices of 2 ms on a slow
+/// disk a table of a million rows took the better part of an hour.
+const BUILDING_SLICE: Duration = Duration::from_millis(8);
 /// So often is looked whether there is something to put together, if anything was written at all.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// A slice of rows ends behind the one that makes it larger than this, so that long texts make short slices.
@@ -120,9 +124,10 @@ impl Chore for IndexChore {
         if is_quiet && self.state.is_ready() {
             return ChoreStep::Rest(LOOK_EVERY);
         }
-        self.time = time;
+        self.time = if self.state.is_ready() { time } else { time.max(BUILDING_SLICE) };
         self.opened = self.state.opened();
         let (index, rows, checked) = (Arc::clone(&self.index), self.rows.rows(), self.checked);
+        let time = self.time;
         ChoreStep::Slice(slice(move |tx| carry_out(tx, &index, rows, time, checked)))
     }
 
