@@ -186,8 +186,8 @@ impl<T: 'static> SearchIndex<T> {
 
     /// Waits until the index can be searched. At once, if it can be.
     ///
-    /// The engine builds it in slices between what others write, a quarter of the writer's time at most while they
-    /// do. After a restart it goes on where it stood, once the index is opened again.
+    /// The engine builds it in slices of some 8 ms between what others write, a quarter of the writer's time at most
+    /// while they do: so long can one of their commands be held up. After a restart it goes on where it stood, once the index is opened again.
     pub fn ready(&self) -> SearchReady {
         SearchReady { index: self.definition.name.clone(), ended: self.state.ended() }
     }

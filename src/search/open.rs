@@ -59,7 +59,8 @@ impl<T: 'static> SearchIndexBuilder<T> {
         self
     }
 
-    /// Opens the index: makes what is missing, or compares what is there. Then the second time writes nothing.
+    /// Opens the index: makes what is missing, or compares what is there. So the second time changes nothing of it; like
+    /// every write it takes a commit sequence.
     ///
     /// An index of a table that has rows is built behind the running store: see [`SearchIndex::ready`].
     ///
