@@ -58,8 +58,8 @@ impl Condition {
 /// A part of the rows, in order.
 #[derive(Clone, PartialEq)]
 pub(crate) struct PageQuery {
-    /// Only rows that this finds.
-    pub(crate) search: Option<SearchTerm>,
+    /// Only rows that this finds. Boxed, since most pages are of no search.
+    pub(crate) search: Option<Box<SearchTerm>>,
     pub(crate) condition: Condition,
     /// As [`total_order`] makes it.
     pub(crate) order: Vec<OrderTerm>,
@@ -189,7 +189,7 @@ impl RowQuery {
     /// What a search index is asked for, if one is.
     pub(crate) fn search(&self) -> Option<&SearchTerm> {
         match &self.kind {
-            RowQueryKind::Page(page) => page.search.as_ref(),
+            RowQueryKind::Page(page) => page.search.as_deref(),
             _ => None,
         }
     }

@@ -196,7 +196,7 @@ impl<T> PageRequest<T> {
         if self.search.as_ref().is_some_and(|search| search.is_ranked) {
             order.insert(0, OrderTerm { of: RowPart::Rank, descending: false, nullable: false });
         }
-        let search = self.search.as_ref().and_then(|search| search.term.clone());
+        let search = self.search.as_ref().and_then(|search| search.term.clone()).map(Box::new);
         let start = match &self.start {
             Start::First | Start::Last => PageStart::Edge,
             Start::After(cursor) | Start::Before(cursor) => PageStart::Behind(cursor.values(table, &order)?),

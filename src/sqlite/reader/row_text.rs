@@ -98,7 +98,7 @@ struct Directed {
 
 fn directed(table: &TableShape, page: &PageQuery) -> Vec<Directed> {
     let direct = |term: &OrderTerm| Directed {
-        name: part_name(table, term.of, page.search.as_ref()),
+        name: part_name(table, term.of, page.search.as_deref()),
         descending: term.descending != page.backward,
         nullable: term.nullable,
     };
