@@ -39,7 +39,8 @@ fn a_full_table_is_built_behind_the_store_and_progress_ends() {
         index.ready().wait().unwrap();
         assert!(index.progress().wait().unwrap().is_ready());
         assert_eq!(ids(index.find("needle").limit(10_000)).len(), 5_000);
-        assert!(index.check().wait().unwrap().is_in_step());
+        let check = index.check().wait().unwrap();
+        assert!(check.is_in_step(), "{check:?}");
         let chores = bed.store.stats().chores;
         assert!(chores.iter().any(|chore| chore.name == "search index message_search"), "{chores:?}");
     });
