@@ -43,7 +43,7 @@ use crate::sync::Arc;
 ///
 /// The writer waits for no subscriber. What is not taken is kept, within the limits of
 /// [`StoreBuilder::change_buffer`](crate::StoreBuilder::change_buffer); beyond them changes are missed, and
-/// [`Change::Lagged`] stands in their place. While nobody subscribes, none of this costs anything.
+/// [`Change::Lagged`] stands in their place. While nobody subscribes nothing is recorded.
 ///
 /// ```
 /// use walwright::{Change, Operation};
