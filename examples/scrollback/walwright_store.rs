@@ -26,7 +26,7 @@ const INDEX_OF_MENTIONS: &str =
     "CREATE INDEX message_mentions ON message (mentions, at_ms) WHERE mentions IS NOT NULL";
 
 /// Between two looks whether the sweep is done.
-const LOOK: Duration = Duration::from_millis(20);
+const LOOK: Duration = Duration::from_millis(250);
 
 #[derive(Clone)]
 pub struct WalwrightStore {
