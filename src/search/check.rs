@@ -41,6 +41,11 @@ pub(super) fn check(db: &Db<'_>, index: &IndexDefinition) -> Result<SearchCheck,
     let waiting = format!("SELECT 1 FROM {SEARCH_TABLE} WHERE name = ?1");
     let is_building = db.query_optional(&waiting, [&index.name], |_| Ok(()))?.is_some();
     let mut found = SearchCheck { missing: 0, left_over: 0, not_found: 0, damage: None, is_building };
+    // FTS5 keeps the list of its segments from one search to the next, and looks whether it is still true only when a
+    // search begins. The pragma would go by an old one, and call an index damaged that was merged in between.
+    let look = format!("SELECT 1 FROM {} WHERE rowid = 0", quoted(&index.name));
+    // What is wrong with it the pragma tells.
+    let _ = db.query_optional(&look, [], |_| Ok(()));
     let sql = format!("PRAGMA main.integrity_check({})", quoted(&index.name));
     let said: String = db.query_row(&sql, [], |row| row.get(0))?;
     if said != "ok" {

@@ -241,3 +241,19 @@ fn the_engines_own_table_is_left_alone() {
         assert!(bed.store.table::<Row>("walwright_search").open().wait().is_err());
     });
 }
+
+/// FTS5 may remember how the index was before: see `src/search/check.rs`.
+#[test]
+fn a_check_goes_by_the_index_as_it_is() {
+    run(|| {
+        let bed = Bed::new(&["needle"; 50]);
+        let index = bed.substrings();
+        for round in 0..5 {
+            assert_eq!(ids(index.find("needle")).len(), 50);
+            // Written and put together by another hand: the reader has searched before, and checks next.
+            bed.sql("UPDATE message SET body = body || ' x'; INSERT INTO message_search (message_search) VALUES ('optimize')");
+            let check = index.check().wait().unwrap();
+            assert!(check.is_in_step(), "round {round}: {check:?}");
+        }
+    });
+}
