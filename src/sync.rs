@@ -22,6 +22,15 @@ mod real {
     pub(crate) fn now() -> std::time::Instant {
         std::time::Instant::now()
     }
+
+    /// Looks again and again, for as long as `limit`, whether something has come. To sleep and be woken takes
+    /// longer than what is likely to come at once. Others that could run on this core go first.
+    pub(crate) fn look_out(limit: std::time::Duration, has_come: impl Fn() -> bool) {
+        let until = now() + limit;
+        while !has_come() && now() < until {
+            thread::yield_now();
+        }
+    }
 }
 
 #[cfg(walwright_model)]
@@ -130,6 +139,9 @@ mod model {
             self.0.notify_all();
         }
     }
+
+    /// Time stands still in a model: nothing comes meanwhile, and whoever looks out goes on to sleep.
+    pub(crate) fn look_out(_: std::time::Duration, _: impl Fn() -> bool) {}
 
     /// Time stands still in a model, so that every run of one schedule is the same.
     pub(crate) fn now() -> Instant {

@@ -40,6 +40,8 @@ struct QueueState<W: Work> {
     stopped: Option<W::Reason>,
     /// Threads in `work_arrived`; nobody is notified while there is none.
     parked: usize,
+    /// The writer looks out for a moment before it sleeps.
+    looks_out: bool,
 }
 
 /// What a caller holds after it entered the queue.
@@ -97,6 +99,7 @@ impl<W: Work> CommandQueue<W> {
                 abandoned: false,
                 stopped: None,
                 parked: 0,
+                looks_out: false,
             }),
             work_arrived: Condvar::new(),
             pause_ended: Condvar::new(),
@@ -354,6 +357,11 @@ impl<W: Work> QueueState<W> {
 
     fn has_unfinished(&self) -> bool {
         self.line.unfinished_commands() > 0
+    }
+
+    /// Whether the writer has no reason to wait.
+    fn has_work_or_end(&mut self) -> bool {
+        self.line.front_admitted_bytes().is_some() || self.has_unfinished() || self.is_finished()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The writer: the only folder that can name the writable connection.
 
 mod checkpoint;
+mod checkpointing;
 mod command;
 mod copier;
 mod growth;
