@@ -10,7 +10,7 @@ pub(crate) use std::sync::Arc;
 pub(crate) use real::*;
 
 #[cfg(walwright_model)]
-pub(crate) use model::{Condvar, Mutex, atomic, now};
+pub(crate) use model::{Condvar, Mutex, atomic, look_out, now};
 
 #[cfg(not(walwright_model))]
 mod real {
