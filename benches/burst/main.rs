@@ -1,7 +1,7 @@
 //! The write path under burst, beside the limit and the baseline.
 //!
 //! ```text
-//! cargo bench --bench burst                   # about a quarter of an hour
+//! cargo bench --bench burst                   # about ten minutes
 //! cargo bench --bench burst -- --quick        # under a minute, rough
 //! cargo bench --bench burst -- --save         # also into RESULTS.md and plots/
 //! ```
@@ -96,7 +96,7 @@ impl Plan {
             clients: options.list("clients", clients)?,
             delays: delays.into_iter().map(Duration::from_millis).collect(),
             rounds: if options.quick { 1 } else { 3 },
-            time: Duration::from_millis(if options.quick { 250 } else { 1_000 }),
+            time: Duration::from_millis(if options.quick { 250 } else { 700 }),
             open_time: Duration::from_secs(if options.quick { 1 } else { 10 }),
             queued_commands: if options.quick { 50_000 } else { 1_000_000 },
         })

@@ -41,7 +41,7 @@ impl WalwrightStore {
     pub async fn open(path: &Path, vfs: &str) -> Result<Self> {
         let store = builder(path, vfs).fixup(Fixup::sql("index mentions", INDEX_OF_MENTIONS)).open().await?;
         let messages: Table<Message> = store.table("message").open().await?;
-        let search = messages.search_index("message_search").columns(["body"]).substrings().open().await?;
+        let search = open_search(&messages).await?;
         Ok(Self { store, messages, search })
     }
 
@@ -51,8 +51,9 @@ impl WalwrightStore {
         Ok(self.search.ready().await?)
     }
 
-    /// Opens the file again, rebuilt so that it can shrink, with a sweep of all but the newest messages of each buffer, and waits until the
-    /// space that it frees is given back. Gives how many messages were there before and after.
+    /// Opens the file again, rebuilt so that it can shrink, with a sweep of all but the newest messages of each buffer,
+    /// and waits until the space that this frees, also in the search index, is given back. Gives how many messages were
+    /// there before and after.
     pub async fn sweep(path: &Path, vfs: &str, newest: u32) -> Result<(u64, u64)> {
         let policy = Retention::of("message").newest(newest, "buffer_id", "at_ms");
         let store = builder(path, vfs).open().await?;
@@ -61,10 +62,12 @@ impl WalwrightStore {
         store.close().await?;
         let store = builder(path, vfs).rebuild_to_reclaim().retention(policy).open().await?;
         let messages: Table<Message> = store.table("message").open().await?;
+        let search = open_search(&messages).await?;
         let most = u64::from(newest) * BUFFERS.unsigned_abs();
-        while messages.count().await? > most || has_much_free(&store).await? {
+        while messages.count().await? > most || is_at_work(&store) || has_much_free(&store).await? {
             sleep(LOOK).await;
         }
+        drop(search);
         let after = messages.count().await?;
         store.close().await?;
         Ok((before, after))
@@ -85,6 +88,15 @@ fn builder(path: &Path, vfs: &str) -> StoreBuilder {
         .readers(READERS)
         .migrations(MIGRATIONS)
         .recognise(|schema| Ok(schema.has_column("message", "mentions")?.then_some(1)))
+}
+
+async fn open_search(messages: &Table<Message>) -> Result<SearchIndex<Message>> {
+    Ok(messages.search_index("message_search").columns(["body"]).substrings().open().await?)
+}
+
+/// Whether something is being done in the background.
+fn is_at_work(store: &Store) -> bool {
+    store.stats().chores.iter().any(|chore| chore.working_for.is_some())
 }
 
 /// Whether more than an eighth of the file is free, which is when the store gives space back.
