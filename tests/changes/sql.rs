@@ -156,6 +156,30 @@ fn a_table_that_is_made_dropped_or_altered_is_told() {
     });
 }
 
+/// While somebody watches, SQLite is told to delete row by row, by an answer that would keep it from dropping anything.
+#[test]
+fn what_is_dropped_while_somebody_watches_is_gone() {
+    run(|| {
+        let bed = Bed::new(SCHEMA);
+        for sql in ["CREATE INDEX by_name ON t (name)", "CREATE TABLE extra (a)", "ANALYZE"] {
+            bed.sql(sql);
+        }
+        for (name, sql) in [
+            ("by_name", "DROP INDEX by_name"),
+            ("through", "DROP TRIGGER through"),
+            ("names", "DROP VIEW names"),
+            ("words", "DROP TABLE words"),
+            ("extra", "DROP TABLE extra"),
+            ("child", "DROP TABLE child"),
+        ] {
+            bed.sql(sql);
+            let left = "SELECT count(*) FROM sqlite_schema WHERE name = ?1";
+            let left: i64 = bed.store.query(left, (name,)).wait().unwrap()[0].get(0).unwrap();
+            assert_eq!(left, 0, "{sql}");
+        }
+    });
+}
+
 #[test]
 fn what_a_closure_undid_is_not_told() {
     run(|| {

@@ -239,6 +239,8 @@ impl Guard {
                 self.drops.store(true, Ordering::Relaxed);
                 writes.table(table_name).is_redefined = true;
             }
+            // Of a view, too, SQLite asks whether its rows may be deleted.
+            AuthAction::DropView { .. } => self.drops.store(true, Ordering::Relaxed),
             _ => {}
         }
     }
