@@ -180,6 +180,8 @@ fn look(
         if let Some(boundary) = boundary(tx, plan, &group, count)? {
             let deleting = now();
             let deleted = delete(tx, plan, &group, &boundary, rows)?;
+            // The row at the boundary is one of them.
+            plan.must_have_deleted(deleted)?;
             let took = now().saturating_duration_since(deleting);
             looked.deleting = Some((took, deleting.saturating_duration_since(looking)));
             if deleted >= u64::from(rows) {

@@ -5,6 +5,7 @@
 
 use super::grown::{GroupWatch, GrownGroups};
 use super::policy::{Retention, Rule};
+use crate::error::ClosureError;
 use crate::row::quoted;
 use crate::sync::Arc;
 
@@ -66,7 +67,7 @@ impl SweepPlan {
             Rule::Expires { .. } | Rule::OlderThan { .. } => {
                 vec![self.first_due(), self.next_due(), self.delete_due()]
             }
-            Rule::FileAtMost { .. } => vec![self.delete_first()],
+            Rule::FileAtMost { .. } => vec![self.first(), self.delete_first()],
             Rule::Newest { .. } => {
                 vec![
                     self.first_group(),
@@ -101,6 +102,25 @@ impl SweepPlan {
     pub(super) fn delete_first(&self) -> String {
         let column = self.column(0);
         self.delete(&format!("{column} IS NOT NULL ORDER BY {column} LIMIT ?1"))
+    }
+
+    /// Whether there is a first row.
+    pub(super) fn first(&self) -> String {
+        let column = self.column(0);
+        format!("SELECT 1 FROM {} WHERE {column} IS NOT NULL ORDER BY {column} LIMIT 1", self.source())
+    }
+
+    /// Fails if no row was deleted although some had to be. SQLite takes that for success: a trigger of the program's
+    /// has said `RAISE(IGNORE)`. Nothing behind these rows would ever be reached.
+    pub(super) fn must_have_deleted(&self, deleted: u64) -> Result<(), ClosureError> {
+        if deleted > 0 {
+            return Ok(());
+        }
+        let table = &self.table.name;
+        Err(ClosureError::message(format!(
+            "a trigger of table {table} keeps the rows that are to go (RAISE(IGNORE)); have it let them go, or give \
+             them another time"
+        )))
     }
 
     /// The first group.

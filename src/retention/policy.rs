@@ -46,7 +46,7 @@ use std::time::Duration;
 /// # What it does not do
 ///
 /// It does not look at what readers see: a row is there until it is removed, which may be seconds after its time. It
-/// goes on where it stood after a crash. If a row cannot be deleted (a foreign key refuses it, a trigger does), the
+/// goes on where it stood after a crash. If a row cannot be deleted (a foreign key or a trigger refuses it), the
 /// policy stops there and says so in the log and in `stats()`; it tries again, at longer and longer intervals up to a
 /// minute.
 #[derive(Clone, Debug, PartialEq, Eq)]

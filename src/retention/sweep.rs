@@ -139,7 +139,12 @@ fn sweep(tx: &Tx<'_>, plan: &SweepPlan, due: i64, rows: u32) -> Result<Swept, Cl
         Some(_) => tx.execute(&plan.delete_due(), [due, i64::from(rows)])?,
     };
     let took = now().saturating_duration_since(began);
-    let is_done = deleted < u64::from(rows);
+    let mut is_done = deleted < u64::from(rows);
+    if is_done && first.is_some() && time(&plan.first_due())?.is_some() {
+        // A trigger has kept some of them, or has made others that are due.
+        is_done = false;
+        plan.must_have_deleted(deleted)?;
+    }
     let next = if is_done { time(&plan.next_due())?.flatten() } else { None };
     Ok(Swept { took, is_done, first, next })
 }
@@ -152,7 +157,11 @@ fn shrink(tx: &Tx<'_>, plan: &SweepPlan, bytes: u64, rows: u32) -> Result<Swept,
     let pages = number("PRAGMA page_count")?.saturating_sub(number("PRAGMA freelist_count")?);
     let mut is_done = pages.saturating_mul(number("PRAGMA page_size")?) <= bytes;
     if !is_done {
-        is_done = tx.execute(&plan.delete_first(), [rows])? == 0;
+        let deleted = tx.execute(&plan.delete_first(), [rows])?;
+        is_done = deleted == 0;
+        if is_done && tx.query_optional(&plan.first(), [], |_| Ok(()))?.is_some() {
+            plan.must_have_deleted(deleted)?;
+        }
     }
     Ok(Swept { took: now().saturating_duration_since(began), is_done, first: None, next: None })
 }

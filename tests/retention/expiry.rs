@@ -168,6 +168,30 @@ fn a_row_that_cannot_be_deleted_is_reported() {
     });
 }
 
+/// SQLite says nothing of rows that a trigger keeps (`RAISE(IGNORE)`), and rows behind them would never be reached.
+#[test]
+fn a_row_that_a_trigger_keeps_in_silence_is_reported() {
+    run(|| {
+        let bed = Bed::new(
+            "CREATE TABLE session (id INTEGER PRIMARY KEY, expires INTEGER, kept);
+             CREATE INDEX session_expires ON session (expires);
+             CREATE TRIGGER keeps BEFORE DELETE ON session WHEN old.kept BEGIN SELECT RAISE(IGNORE); END;
+             WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+             INSERT INTO session SELECT i, i, i <= 4900 FROM n;",
+            &[expires()],
+        );
+        bed.clock.set(10_000);
+        bed.store.sweep();
+        bed.until_line(|line| line.last_error.is_some());
+        let error = bed.line().last_error.unwrap();
+        assert!(error.contains("a trigger"), "{error}");
+        bed.sql("UPDATE session SET kept = 0");
+        bed.until("SELECT count(*) FROM session", 0);
+        bed.until_line(|line| line.last_error.is_none());
+        bed.store.close().wait().unwrap();
+    });
+}
+
 /// Without its index a sweep would read the whole table for each slice: rather nothing goes.
 #[test]
 fn an_index_that_is_dropped_stops_the_policy_and_is_named() {

@@ -114,3 +114,26 @@ fn groups_compare_as_their_column_does_and_keys_may_be_many() {
         bed.store.close().wait().unwrap();
     });
 }
+
+/// As with rows that expire: SQLite takes it for success when a trigger keeps them.
+#[test]
+fn rows_that_a_trigger_keeps_are_reported() {
+    run(|| {
+        let bed = Bed::filled(
+            "CREATE TABLE message (id INTEGER PRIMARY KEY, buffer INTEGER, at INTEGER);
+             CREATE INDEX message_place ON message (buffer, at);
+             CREATE TABLE held (id);
+             CREATE TRIGGER keeps BEFORE DELETE ON message WHEN EXISTS (SELECT 1 FROM held)
+             BEGIN SELECT RAISE(IGNORE); END;
+             INSERT INTO held VALUES (1);",
+            TWENTY_GROUPS,
+            &[newest(7)],
+        );
+        bed.until_line(|line| line.last_error.is_some());
+        let error = bed.line().last_error.unwrap();
+        assert!(error.contains("a trigger of table message"), "{error}");
+        bed.sql("DELETE FROM held");
+        bed.until("SELECT count(*) FROM message", 140);
+        bed.store.close().wait().unwrap();
+    });
+}
