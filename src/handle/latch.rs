@@ -2,6 +2,7 @@
 
 use std::task::{Context, Poll, Waker};
 
+use crate::protocol::foreign_code::guarded;
 use crate::sync::Mutex;
 
 /// Set once; who waits is woken.
@@ -36,7 +37,9 @@ impl<T> Latch<T> {
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
         // Wakers and the late value may run foreign code: not under the lock.
-        waiting.into_iter().for_each(Waker::wake);
+        for waker in waiting {
+            let _ = guarded(|| waker.wake());
+        }
         drop(late);
     }
 
@@ -68,5 +71,42 @@ impl<T> LatchState<T> {
             self.waiting.push(context.waker().clone());
         }
         Poll::Pending
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::panic)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::task::Wake;
+
+    use super::*;
+    use crate::sync::Arc;
+
+    struct Panics;
+
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("a waker of the test");
+        }
+    }
+
+    #[derive(Default)]
+    struct Notes(AtomicBool);
+
+    impl Wake for Notes {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn a_waker_that_panics_keeps_no_other_from_being_woken() {
+        let (latch, notes) = (Latch::new(), Arc::new(Notes::default()));
+        let panics = Waker::from(Arc::new(Panics));
+        assert!(latch.poll_copy(&Context::from_waker(&panics)).is_pending());
+        assert!(latch.poll_copy(&Context::from_waker(&Waker::from(notes.clone()))).is_pending());
+        latch.set(7);
+        assert!(notes.0.load(Ordering::SeqCst));
     }
 }
