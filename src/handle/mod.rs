@@ -21,6 +21,7 @@ mod write;
 pub(crate) use blocking::{MustNotWait, block_on, may_wait};
 pub(crate) use engine::Engine;
 pub(crate) use latch::Latch;
+pub(crate) use process::Process;
 pub(crate) use write::{may_wait_for_write, settle};
 
 pub use batch::Batch;

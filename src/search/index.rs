@@ -11,7 +11,7 @@ use super::schema;
 use super::state::{BuildEnd, IndexState, SearchIndexes};
 use super::text::{SearchPlan, SearchText};
 use crate::error::{SearchIndexError, WriteError};
-use crate::handle::{Latch, Read, block_on, may_wait_for_write};
+use crate::handle::{Latch, Process, Read, block_on, may_wait_for_write};
 use crate::row::{SearchTerm, Value, quoted};
 use crate::sqlite::SEARCH_TABLE;
 use crate::sync::Arc;
@@ -189,7 +189,9 @@ impl<T: 'static> SearchIndex<T> {
     /// The engine builds it in slices of some 8 ms between what others write, a quarter of the writer's time at most
     /// while they do: so long can one of their commands be held up. After a restart it goes on where it stood, once the index is opened again.
     pub fn ready(&self) -> SearchReady {
-        SearchReady { index: self.definition.name.clone(), ended: self.state.ended() }
+        // In a forked child no lock is touched.
+        let ended = (!self.table.store().engine().is_forked()).then(|| self.state.ended());
+        SearchReady { index: self.definition.name.clone(), ended, process: Process::current() }
     }
 
     /// Drops the index's content and builds it anew behind the running store; what changes meanwhile is right. Until it
@@ -244,11 +246,14 @@ impl<T: 'static> SearchIndex<T> {
 /// It does not keep the store open.
 ///
 /// # Errors
-/// [`SearchIndexError::Dropped`], and [`SearchIndexError::Closed`] if the store closes first.
+/// [`SearchIndexError::Dropped`], and [`SearchIndexError::Closed`] if the store closes first. In a
+/// [`SearchIndexError::Write`] [`WriteError::Forked`] in a forked child: it is the parent who builds the index.
 #[must_use = "nobody waits before this is awaited or waited for"]
 pub struct SearchReady {
     index: String,
-    ended: Arc<Latch<BuildEnd>>,
+    /// `None` in a forked child from the start.
+    ended: Option<Arc<Latch<BuildEnd>>>,
+    process: Process,
 }
 
 impl SearchReady {
@@ -271,7 +276,10 @@ impl Future for SearchReady {
         if let Err(error @ WriteError::Reentrant { .. }) = may_wait_for_write() {
             return Poll::Ready(Err(SearchIndexError::Write(error)));
         }
-        self.ended.poll_copy(context).map(|end| match end {
+        let Some(ended) = self.ended.as_ref().filter(|_| !self.process.was_forked()) else {
+            return Poll::Ready(Err(SearchIndexError::Write(WriteError::Forked { admitted: true })));
+        };
+        ended.poll_copy(context).map(|end| match end {
             BuildEnd::Ready => Ok(()),
             BuildEnd::Dropped => Err(SearchIndexError::Dropped { index: self.index.clone() }),
             BuildEnd::Closed => Err(SearchIndexError::Closed),

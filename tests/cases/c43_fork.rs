@@ -11,7 +11,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
-use walwright::{CloseError, OpenError, Outcome, ReadError, Store, StoreState, WriteError};
+use walwright::{
+    CloseError, OpenError, Outcome, ReadError, Row, SearchIndex, SearchIndexError, SearchReady, Store,
+    StoreState, WriteError,
+};
 use walwright_test_support::{Gate, Probe, Scratch, watchdog};
 
 use crate::support_read::{Helper, LIMIT, contents, number, say};
@@ -39,6 +42,8 @@ struct UnderWay {
     read: Pin<Box<walwright::ReadFuture<walwright::ResultRows>>>,
     close: walwright::Close,
     open: Pin<Box<walwright::OpenFuture>>,
+    index: SearchIndex<Row>,
+    ready: SearchReady,
 }
 
 fn poll<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
@@ -49,6 +54,7 @@ fn poll<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
 pub fn open_and_fork(path: &Path) {
     let store = Store::builder(path).readers(1).write_queue(2, 1 << 20).open().wait().unwrap();
     store.execute("CREATE TABLE t (x)", ()).wait().unwrap();
+    let index = index_to_be_built(&store);
     let bystander = Store::temporary().open().wait().unwrap();
     bystander.execute("CREATE TABLE t (x)", ()).wait().unwrap();
     let folder = bystander.settings().path.parent().unwrap().to_owned();
@@ -95,6 +101,8 @@ pub fn open_and_fork(path: &Path) {
         read: Box::pin(store.query("SELECT 1", ()).into_future()),
         close: bystander.close(),
         open: Box::pin(other.open().into_future()),
+        ready: index.ready(),
+        index,
     };
     assert!(poll(under_way.write.as_mut()).is_pending());
     assert!(poll(under_way.submit.as_mut()).is_pending(), "the queue is full");
@@ -152,11 +160,23 @@ pub fn open_and_fork(path: &Path) {
     store.close().wait().unwrap();
 }
 
+/// A search index of a table that is full: the writer has no time to build it.
+fn index_to_be_built(store: &Store) -> SearchIndex<Row> {
+    store.execute("CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT)", ()).wait().unwrap();
+    let rows = "WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+                INSERT INTO note (text) SELECT 'note ' || i FROM n";
+    store.execute(rows, ()).wait().unwrap();
+    let notes = store.table::<Row>("note").open().wait().unwrap();
+    notes.search_index("note_search").columns(["text"]).substrings().open().wait().unwrap()
+}
+
 /// In the parent: all of it is carried out.
 fn finish(under_way: UnderWay) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let UnderWay { pending, write, submit, read, close, open } = under_way;
+    let UnderWay { pending, write, submit, read, close, open, index, ready } = under_way;
     pending.wait().unwrap();
+    ready.wait().unwrap();
+    assert_eq!(index.find("note 777").wait().unwrap().rows.len(), 11);
     close.wait().unwrap();
     runtime.block_on(async move {
         write.await.unwrap();
@@ -204,7 +224,7 @@ fn every_call_is_refused(store: &Store, path: &Path, under_way: UnderWay) {
         other => panic!("{other:?}"),
     }
     // What was under way has nobody here who would carry it out.
-    let UnderWay { pending, mut write, mut submit, mut read, close, mut open } = under_way;
+    let UnderWay { pending, mut write, mut submit, mut read, close, mut open, index, ready } = under_way;
     let error = pending.wait().unwrap_err();
     // The parent carries them out: what is on disk is not known here.
     assert!(matches!(error, WriteError::Forked { admitted: true }), "{error:?}");
@@ -213,6 +233,11 @@ fn every_call_is_refused(store: &Store, path: &Path, under_way: UnderWay) {
     assert!(matches!(poll(submit.as_mut()), Poll::Ready(Err(WriteError::Forked { admitted: true }))));
     assert!(matches!(poll(read.as_mut()), Poll::Ready(Err(ReadError::Forked))));
     assert!(matches!(close.wait(), Err(CloseError::Forked)));
+    for ready in [ready, index.ready()] {
+        let error = ready.wait().unwrap_err();
+        assert!(matches!(error, SearchIndexError::Write(WriteError::Forked { admitted: true })), "{error:?}");
+    }
+    assert!(matches!(index.find("note").wait(), Err(ReadError::Forked)));
     assert!(matches!(poll(open.as_mut()), Poll::Ready(Err(OpenError::Forked { .. }))));
     drop((write, submit, read, open));
     assert!(before == contents_but_of_the_opening(folder), "the child has changed a file");
