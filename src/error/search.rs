@@ -35,7 +35,8 @@ pub enum SearchIndexError {
         /// The table.
         table: String,
     },
-    /// A table, view or index of another kind has this name. Choose another.
+    /// A table, view or index of another kind has this name, or a trigger has the name of one of the index's triggers
+    /// (`name_insert`, `name_update`, `name_move`, `name_delete`). Choose another.
     NameTaken {
         /// The name.
         index: String,
@@ -80,7 +81,11 @@ impl fmt::Display for SearchIndexError {
                 "table {table} has no INTEGER PRIMARY KEY, so its rows have no numbers that last; add one to search it"
             ),
             Self::NameTaken { index } => {
-                write!(f, "something that is no search index has the name {index}; choose another")
+                write!(
+                    f,
+                    "something that is no search index has the name {index}, or that of one of its triggers; choose \
+                     another"
+                )
             }
             Self::Differs { index } => write!(
                 f,

@@ -2,7 +2,7 @@
 //!
 //! All of it happens in one transaction on the writer, so that there is never a part of an index.
 
-use super::definition::{IndexDefinition, SchemaPart};
+use super::definition::IndexDefinition;
 use crate::error::{ClosureError, SearchIndexError};
 use crate::row::quoted;
 use crate::sqlite::SEARCH_TABLE;
@@ -16,7 +16,7 @@ enum Found {
     Same,
     /// An index with another definition, or without some of its triggers.
     Other,
-    /// A table, view or index of another kind.
+    /// A table, view or index of another kind, or a trigger that is none of an index's.
     Foreign,
 }
 
@@ -114,25 +114,32 @@ fn has_columns(tx: &Tx<'_>, index: &IndexDefinition) -> Result<bool, ClosureErro
 
 fn find(tx: &Tx<'_>, index: &IndexDefinition) -> Result<Found, ClosureError> {
     let wanted = index.index();
-    let Some(found) = sql_of(tx, &wanted.name, false)? else {
-        let mut left = index.triggers().into_iter();
-        // Triggers without their index make commands fail.
-        let has_trigger =
-            left.try_fold(false, |any, part| Ok::<_, ClosureError>(any || is_there(tx, &part)?))?;
-        return Ok(if has_trigger { Found::Other } else { Found::Nothing });
-    };
-    if !is_index(&found) {
+    let found = sql_of(tx, &wanted.name, false)?;
+    if found.as_ref().is_some_and(|sql| !is_index(sql)) {
         return Ok(Found::Foreign);
     }
-    let mut is_same = found == wanted.sql;
+    let mut is_same = found.as_ref() == Some(&wanted.sql);
+    // Triggers without their index make commands fail.
+    let mut is_there = found.is_some();
     for trigger in index.triggers() {
-        is_same &= sql_of(tx, &trigger.name, true)?.is_some_and(|found| found == trigger.sql);
+        let found = sql_of(tx, &trigger.name, true)?;
+        // By that name the program may have one that has nothing to do with an index.
+        if found.as_ref().is_some_and(|sql| !names(sql, &index.name)) {
+            return Ok(Found::Foreign);
+        }
+        is_same &= found.as_ref() == Some(&trigger.sql);
+        is_there |= found.is_some();
     }
-    Ok(if is_same { Found::Same } else { Found::Other })
+    Ok(match (is_same, is_there) {
+        (true, _) => Found::Same,
+        (false, true) => Found::Other,
+        (false, false) => Found::Nothing,
+    })
 }
 
-fn is_there(tx: &Tx<'_>, trigger: &SchemaPart) -> Result<bool, ClosureError> {
-    Ok(sql_of(tx, &trigger.name, true)?.is_some())
+/// Whether a trigger writes to the index, by its name in any case.
+fn names(sql: &str, index: &str) -> bool {
+    sql.to_ascii_lowercase().contains(&quoted(index).to_ascii_lowercase())
 }
 
 /// Whether it is a text that this module could have made, whatever the table and the columns.

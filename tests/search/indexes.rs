@@ -257,3 +257,68 @@ fn a_check_goes_by_the_index_as_it_is() {
         }
     });
 }
+
+/// The names of an index's triggers are made of its own. Who has a trigger of such a name keeps it.
+#[test]
+fn a_trigger_of_the_users_own_is_not_taken_for_one_of_an_index() {
+    run(|| {
+        let bed = Bed::new(&["one two"]);
+        bed.sql(
+            "CREATE TABLE noted (id INTEGER);
+             CREATE TRIGGER log_insert AFTER INSERT ON message BEGIN INSERT INTO noted VALUES (new.id); END",
+        );
+        for replace in [false, true] {
+            let index = bed.messages.search_index("log").columns(["body"]);
+            let index = if replace { index.replace_other() } else { index };
+            let refused = index.open().wait().unwrap_err();
+            assert!(matches!(&refused, SearchIndexError::NameTaken { index } if index == "log"), "{refused}");
+        }
+        bed.sql("INSERT INTO message VALUES (2, 1, 2, 'three')");
+        assert_eq!(
+            bed.outside().query_row("SELECT id FROM noted", [], |row| row.get::<_, i64>(0)).unwrap(),
+            2
+        );
+        bed.store.close().wait().unwrap();
+    });
+}
+
+/// A waker is the program's code.
+#[test]
+fn a_waker_that_panics_keeps_nobody_else_waiting() {
+    struct Panics;
+    impl std::task::Wake for Panics {
+        fn wake(self: std::sync::Arc<Self>) {
+            panic!("a waker of the test");
+        }
+    }
+    run(|| {
+        let bed = Bed::new(&["needle in here"; 2_000]);
+        let gate = walwright_test_support::Gate::new();
+        let index = bed.messages.search_index("message_search").columns(["body"]).substrings();
+        let index = index.open().wait().unwrap();
+        // A slice may have built it by now: then it is built anew.
+        let at_gate = gate.clone();
+        let rebuilding = index.rebuild();
+        rebuilding.wait().unwrap();
+        let held = bed.store.write(move |_| {
+            at_gate.wait();
+            Ok(())
+        });
+        let held = held.try_submit().unwrap();
+        gate.wait_until_entered_by(1);
+        let mut panics = Box::pin(index.ready());
+        let waker = std::task::Waker::from(std::sync::Arc::new(Panics));
+        let polled = std::future::Future::poll(panics.as_mut(), &mut std::task::Context::from_waker(&waker));
+        let ready = index.ready();
+        gate.open();
+        held.wait().unwrap();
+        ready.wait().unwrap();
+        // And the keeper goes on with it.
+        if polled.is_pending() {
+            index.rebuild().wait().unwrap();
+            index.ready().wait().unwrap();
+        }
+        assert_eq!(ids(index.find("needle").limit(10_000)).len(), 2_000);
+        bed.store.close().wait().unwrap();
+    });
+}
