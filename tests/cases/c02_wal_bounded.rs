@@ -11,8 +11,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tracing::Level;
+use walwright::rusqlite::{Connection, OpenFlags};
 use walwright::{ReadError, Store, WriteError};
-use walwright_test_support::{Gate, Scratch, watchdog};
+use walwright_test_support::vfs::FileKind;
+use walwright_test_support::{FaultVfs, Gate, Scratch, watchdog};
 
 use crate::support_read::{FOREVER, KIB, LIMIT, MIB, beside, events, eventually, length, number};
 
@@ -233,4 +235,38 @@ fn number_in_the_end(store: &Store, sql: &'static str) -> i64 {
             Err(error) => panic!("{error}"),
         }
     }
+}
+
+/// While another connection copies the log SQLite does not tell how long that is. It is not short for that.
+#[test]
+fn c02_another_program_that_checkpoints_for_long_does_not_let_the_log_grow() {
+    watchdog(LIMIT, || {
+        const HARD: u64 = MIB;
+        let (scratch, vfs) = (Scratch::new(), FaultVfs::unique("c02"));
+        let path = scratch.join("a.db");
+        let builder = Store::builder(&path).vfs(vfs.name()).readers(1).wal_limits(SOFT, HARD);
+        let store = builder.group(1, MIB as usize, LIMIT).open().wait().unwrap();
+        store.execute("CREATE TABLE blob (id INTEGER PRIMARY KEY, data BLOB)", ()).wait().unwrap();
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let outside = Connection::open_with_flags_and_vfs(&path, flags, vfs.name()).unwrap();
+        let hold = vfs.hold_syncs(FileKind::Database);
+        let copying = thread::spawn(move || {
+            outside.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get::<_, i64>(0)).unwrap()
+        });
+        hold.wait_until_blocked(1);
+        let insert = || store.execute("INSERT INTO blob (data) VALUES (?1)", (vec![7_u8; BLOB],));
+        let writes: Vec<_> = (0..40).map(|_| insert().try_submit().unwrap()).collect();
+        eventually("writes wait", || store.stats().stalls > 0);
+        let wal = length(&beside(&path, "-wal"));
+        assert!((HARD..=HARD + ONE_GROUP).contains(&wal), "{wal}");
+        assert!(store.stats().wal_bytes >= HARD - ONE_GROUP, "{:?}", store.stats());
+        hold.release();
+        copying.join().unwrap();
+        for write in writes {
+            write.wait().unwrap();
+        }
+        falls(&store, &scratch);
+        assert_eq!(number(&store, "SELECT count(*) FROM blob"), 40);
+        store.close().wait().unwrap();
+    });
 }

@@ -111,7 +111,8 @@ impl SqliteStorage {
             tracing::warn!(
                 path = %self.path.display(), wal_bytes = self.log.bytes_of(self.log.frames()),
                 oldest_read = ?self.engine.roster.oldest_snapshot(),
-                "writes wait: the log is at its hard limit and a reader, here or in another program, keeps it"
+                "writes wait: the log is at its hard limit, and a reader, here or in another program, or another \
+                 program's checkpoint keeps it"
             );
         }
     }
@@ -119,7 +120,7 @@ impl SqliteStorage {
     fn run_checkpoint(&self, mode: &str, wait: Duration) -> Result<CheckpointProgress, SqliteError> {
         let connection = self.connection();
         connection.busy_timeout(wait)?;
-        let result = copier::checkpoint(connection, mode);
+        let result = copier::checkpoint(connection, mode, self.log.frames());
         connection.busy_timeout(self.busy_budget)?;
         result
     }

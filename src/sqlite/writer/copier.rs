@@ -22,7 +22,7 @@ const DOING: &str = "opening the connection that copies the log";
 /// What a checkpoint left in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CheckpointProgress {
-    /// Frames in the log.
+    /// Frames in the log, as far as SQLite told.
     pub(super) frames: u64,
     /// Those of them that are in the database file.
     pub(super) copied: u64,
@@ -136,7 +136,8 @@ impl Copier {
     pub(crate) fn serve(self) {
         while self.desk.wait() {
             let began = Instant::now();
-            let copied = guarded(|| checkpoint(&self.connection, "PASSIVE"));
+            // The writer itself knows how long the log is.
+            let copied = guarded(|| checkpoint(&self.connection, "PASSIVE", 0));
             let copied = copied.unwrap_or_else(|message| Err(panicked(message)));
             tracing::debug!(?copied, time = ?began.elapsed(), "copied the log beside the writer");
             self.desk.answer(copied);
@@ -144,13 +145,22 @@ impl Copier {
     }
 }
 
-/// Runs one checkpoint in one of SQLite's modes.
-pub(super) fn checkpoint(connection: &Connection, mode: &str) -> Result<CheckpointProgress, SqliteError> {
+/// Runs one checkpoint in one of SQLite's modes. `frames` are in the log as far as is known: while another connection
+/// copies it, SQLite does not say.
+pub(super) fn checkpoint(
+    connection: &Connection,
+    mode: &str,
+    frames: u64,
+) -> Result<CheckpointProgress, SqliteError> {
+    let known = frames;
     let progress = connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
         let (busy, frames, copied): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        // -1: the log has never been read in this process, which means that it is empty.
+        // -1: another connection copies the log; or it has never been read in this process, which means that it is
+        // empty.
         let count = |frames: i64| u64::try_from(frames).unwrap_or(0);
-        Ok(if busy == 0 && mode != "PASSIVE" {
+        Ok(if busy != 0 && frames < 0 {
+            CheckpointProgress { frames: known, copied: 0, pinned: true }
+        } else if busy == 0 && mode != "PASSIVE" {
             CheckpointProgress { frames: 0, copied: 0, pinned: false }
         } else {
             // PASSIVE is never busy, also if it could not copy all.
@@ -184,7 +194,7 @@ mod tests {
         for sql in ["INSERT INTO t VALUES (2)", "DELETE FROM t", "DROP TABLE t", "PRAGMA user_version = 7"] {
             assert!(copier.connection.execute_batch(sql).is_err(), "{sql}");
         }
-        let progress = checkpoint(&copier.connection, "PASSIVE").unwrap();
+        let progress = checkpoint(&copier.connection, "PASSIVE", 0).unwrap();
         assert!(progress.frames > 0 && progress.copied == progress.frames && !progress.pinned);
         drop(copier);
         store.execute("INSERT INTO t VALUES (3)", ()).wait().unwrap();
