@@ -196,11 +196,11 @@ impl Record {
 fn what_is_read_is_what_was_stored() {
     let connection = Connection::open_in_memory().unwrap();
     connection.execute_batch(TABLE).unwrap();
-    let seed = std::env::var("ROUND_TRIP_SEED").map_or(0x5eed, |seed| seed.parse().unwrap());
+    let seed = std::env::var("WALWRIGHT_SEED").map_or(0x5eed, |seed| seed.parse().unwrap());
     let mut random = Random(seed);
     let (mut stored, mut refused) = (0, 0);
     for round in 0..5_000 {
-        let at = || format!("ROUND_TRIP_SEED={seed}, round {round}");
+        let at = || format!("WALWRIGHT_SEED={seed}, round {round}");
         let record = Record::random(&mut random);
         match encoded(&record) {
             Ok(row) => {

@@ -11,7 +11,7 @@ use walwright_test_support::{Explorer, FaultVfs, Probe, Scratch};
 
 use crate::bed::{Clock, run};
 
-/// Images that are opened. More of them: set `RETENTION_IMAGES`.
+/// Images that are opened. More of them: set `WALWRIGHT_IMAGES`.
 const IMAGES: usize = 16;
 const SEED: u64 = 6;
 
@@ -68,7 +68,7 @@ fn check_what_stays(path: &Path, at: &str) {
 #[test]
 fn whatever_a_power_cut_leaves_the_sweep_goes_on() {
     run(|| {
-        let images = std::env::var("RETENTION_IMAGES").ok().map_or(IMAGES, |images| images.parse().unwrap());
+        let images = std::env::var("WALWRIGHT_IMAGES").ok().map_or(IMAGES, |images| images.parse().unwrap());
         let scratch = Scratch::new();
         let vfs = FaultVfs::unique("sweep");
         vfs.start_recording(DatabaseCreation::AtOnce);
