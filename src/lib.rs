@@ -43,7 +43,9 @@
 //! | adopt a file without a version | [`StoreBuilder::recognise`], [`SchemaLook`], [`OpenReport`] |
 //! | change old rows behind the running store | [`Fixup`], [`Store::fixups`] |
 //! | change and read rows of a table | [`Store::table`], [`Table`], [`Row`] |
+//! | keep read markers and counters | [`Update::set_greatest`], [`Update::add`], [`Update::or_insert`] |
 //! | list rows page by page, filtered | [`Table::page`], [`Table::stream`], [`Cursor`], [`Filter`] |
+//! | know the newest row of each group, or which of many keys exist | [`Table::latest_per`], [`Table::exists_many`] |
 //! | find rows by text | [`Table::search_index`], [`SearchIndex`] |
 //! | run one statement that writes | [`Store::execute`], [`Store::execute_returning`] |
 //! | do several things, all or none | [`Store::write`] with a closure on a [`Tx`], [`Store::batch`] |
