@@ -109,8 +109,8 @@ impl<'s> FixupStep<'s> {
         &self.place
     }
 
-    /// How many rows this step should take at most. Fitted to how long the last ones took, so that a step takes a
-    /// millisecond or two.
+    /// How many rows this step should take at most: from 4 to 4,096, 16 at first. Fitted to how long the last ones
+    /// took, so that a step takes 0.1 to 2 ms, by the time that a COMMIT takes.
     pub fn rows(&self) -> u32 {
         self.rows
     }

@@ -239,7 +239,8 @@ impl StoreBuilder {
         self
     }
 
-    /// Page cache of each connection, in bytes; there is one connection more than readers. Default: 8 MiB.
+    /// Page cache of each connection, in bytes. There are two more of them than readers: the writer's, and that which
+    /// copies the log beside it. Default: 8 MiB.
     pub fn page_cache(mut self, bytes: u64) -> Self {
         self.options.plan.page_cache_bytes = bytes;
         self
@@ -286,8 +287,8 @@ impl StoreBuilder {
     ///
     /// A file has to be made for it (`PRAGMA auto_vacuum = INCREMENTAL`, which costs a page in some 800 and a little
     /// with each page that is taken or freed): new ones are. One that was not stays as it is, with a warning in the log;
-    /// see [`rebuild_to_reclaim`](Self::rebuild_to_reclaim). [`Settings::reclaims_space`](crate::Settings::reclaims_space)
-    /// tells.
+    /// see [`rebuild_to_reclaim`](Self::rebuild_to_reclaim).
+    /// [`Settings::reclaims_space`](crate::Settings::reclaims_space) tells.
     pub fn reclaim_space(mut self) -> Self {
         if self.options.plan.reclaim == Reclaim::Off {
             self.options.plan.reclaim = Reclaim::IfPossible;
@@ -329,11 +330,12 @@ impl StoreBuilder {
     /// counted migrations: how many of the [`migrations`](Self::migrations) it has already. Default: none of them, so
     /// that all are run.
     ///
-    /// It is asked only when `PRAGMA user_version` is 0 and the file has tables, before anything is changed. On `None`,
-    /// an error or a panic the file is refused with [`OpenError::Unrecognised`](crate::OpenError::Unrecognised), and
-    /// with more than there are with [`OpenError::SchemaTooNew`](crate::OpenError::SchemaTooNew): it stays as it was
-    /// found. What it says is written in the transaction of the first migration that follows, or durably by itself if
-    /// none follows. The functions of [`on_connection`](Self::on_connection) are not there yet when it looks.
+    /// It is asked only when there are migrations, `PRAGMA user_version` is 0 and the file has tables, before anything
+    /// is changed. On `None`, an error or a panic the file is refused with
+    /// [`OpenError::Unrecognised`](crate::OpenError::Unrecognised), and with more than there are with
+    /// [`OpenError::SchemaTooNew`](crate::OpenError::SchemaTooNew): it stays as it was found. What it says is written in
+    /// the transaction of the first migration that follows, or durably by itself if none follows. The functions of
+    /// [`on_connection`](Self::on_connection) are not there yet when it looks.
     ///
     /// ```
     /// use walwright::{Migration, Store};

@@ -127,8 +127,8 @@ impl Filter {
     /// Nothing in the text has another meaning: `%`, `_`, `\`, `*`, `?`, `[` and quotes find themselves. A
     /// text with NUL or of more than 50,000 bytes is compared [exactly](Self::contains_exactly).
     ///
-    /// No index helps: every row is looked at that the other conditions leave. A full-text index (FTS5) through
-    /// [`sql`](Self::sql) is the way to search much text.
+    /// No index helps: every row is looked at that the other conditions leave. To search much text, make a
+    /// [search index](crate::Table::search_index).
     pub fn contains(column: impl Into<String>, text: impl Into<String>) -> Self {
         Self::text(column, text, text::contains)
     }
