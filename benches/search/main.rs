@@ -1,9 +1,9 @@
 //! Searching a chat's messages by a part of their text, with an index and with LIKE.
 //!
 //! A table is filled with messages of made-up words, some of which are in every other message and some in one of a
-//! thousand. Then an index of substrings is built behind the store, beside somebody who sends seven messages a second. Then
-//! texts are searched for, the newest 50 messages first, with the index and with LIKE in turn; and all that both find
-//! is compared, row by row.
+//! thousand. Then an index of substrings is built behind the store, beside somebody who sends seven messages a second.
+//! Then texts are searched for, the newest 50 messages first, with the index and with LIKE in turn; and all that both
+//! find is compared, row by row.
 //!
 //! LIKE has to read every message when there are fewer than a page, and stops early when there are many. Only the
 //! first is held against the bar: it is what makes people wait.
