@@ -12,9 +12,9 @@
 //! Fifteen workloads drive a store whose files are recorded: mixed acknowledgement levels, deletes that find
 //! nothing, cascades and triggers, closures and batches, row commands for one row in one group, work on many rows in
 //! pieces, checkpoints with and without readers in the way, conversion from rollback-journal mode, a hot journal,
-//! migrations, reopening, failed syncs, and concurrent clients. For every moment at which something became durable the disks that a power cut may leave there
-//! are rebuilt: what was synced is there, what was not may be, in part or torn between two sectors of 512
-//! bytes. Each is opened with Walwright and held against what had been promised by then:
+//! migrations, reopening, failed syncs, and concurrent clients. For every moment at which something became durable the
+//! disks that a power cut may leave there are rebuilt: what was synced is there, what was not may be, in part or torn
+//! between two sectors of 512 bytes. Each is opened with Walwright and held against what had been promised by then:
 //!
 //! - it opens, `integrity_check` finds nothing, it takes a write and closes;
 //! - it holds the outcome of the first so many commands, never half of a command or of a group;

@@ -43,7 +43,6 @@ pub(crate) enum ChoreStep {
     /// Nothing until it is woken.
     Sleep,
     /// Nothing ever again. The keeper forgets it.
-    #[allow(dead_code)] // Policies are never over.
     Over,
 }
 

@@ -186,8 +186,9 @@ impl<T: 'static> SearchIndex<T> {
 
     /// Waits until the index can be searched. At once, if it can be.
     ///
-    /// The engine builds it in slices of some 8 ms between what others write, a quarter of the writer's time at most
-    /// while they do: so long can one of their commands be held up. After a restart it goes on where it stood, once the index is opened again.
+    /// The engine builds it in slices of some 8 ms between what others write: so long can one of their commands be held
+    /// up. While others write, it takes a quarter of the writer's time at most. After a restart it goes on where it
+    /// stood, once the index is opened again.
     pub fn ready(&self) -> SearchReady {
         // In a forked child no lock is touched.
         let ended = (!self.table.store().engine().is_forked()).then(|| self.state.ended());

@@ -28,8 +28,8 @@ use crate::sync::{Arc, now};
 
 /// Pages of the index that are put together in one go, about.
 const MERGED_PAGES: u32 = 8;
-/// So long may a slice take while the index is built, which is longer than others may. Each one leaves a segment to be put
-/// together with others, and waits for a sync and for the keeper's rest behind it: with slices of 2 ms on a slow
+/// So long may a slice take while the index is built, which is longer than others may. Each one leaves a segment to be
+/// put together with others, and waits for a sync and for the keeper's rest behind it: with slices of 2 ms on a slow
 /// disk a table of a million rows took the better part of an hour.
 const BUILDING_SLICE: Duration = Duration::from_millis(8);
 /// So often is looked whether there is something to put together, if anything was written at all.

@@ -13,8 +13,8 @@ use crate::sqlite::writer::{BulkCall, WriteTask};
 
 /// Work on many rows as one command: a list of rows to insert, rows to delete or to update.
 ///
-/// It is carried out in pieces of 0.1 to 2 ms (longer on slower disks), each in a group with the commands that others sent
-/// meanwhile, so that it keeps nobody waiting. Its answer comes once, when the last piece is as safe as its
+/// It is carried out in pieces of 0.1 to 2 ms (longer on slower disks), each in a group with the commands that others
+/// sent meanwhile, so that it keeps nobody waiting. Its answer comes once, when the last piece is as safe as its
 /// [`ack`](Self::ack) level asks (a delete: durable).
 ///
 /// # What holds together

@@ -15,8 +15,8 @@ use crate::sqlite::writer::WriteTask;
 /// A change of columns of one row, made by [`Table::update`]. Await it, wait for it or submit it.
 ///
 /// The command is put together here, columns and guards first; [`send`](Self::send) or any of [`ack`](Self::ack),
-/// [`deadline`](Self::deadline), [`submit`](Self::submit) ends that and gives a [`Write`]. What is wrong with a column or value is
-/// reported when it is sent, and nothing is queued then.
+/// [`deadline`](Self::deadline), [`submit`](Self::submit) ends that and gives a [`Write`]. What is wrong with a column
+/// or value is reported when it is sent, and nothing is queued then.
 #[must_use = "an update does nothing until it is awaited, waited for or submitted"]
 pub struct Update<T> {
     table: Table<T>,

@@ -44,7 +44,8 @@ impl<T: DeserializeOwned> PageRequest<T> {
     ///
     /// [`Change::Anything`](crate::Change::Anything) may tell of another program's write that the page shows already.
     /// While views are being made, each commit writes one page more, of the engine's own table. A
-    /// [`deadline`](Self::deadline) holds for each of the two steps: finding the place in the order of commits, and reading.
+    /// [`deadline`](Self::deadline) holds for each of the two steps: finding the place in the order of commits, and
+    /// reading.
     ///
     /// ```
     /// use serde::{Deserialize, Serialize};

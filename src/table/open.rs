@@ -65,8 +65,8 @@ impl<T> TableBuilder<T> {
     /// [`RetentionOf::expires`](crate::RetentionOf::expires)), or nobody does. Default: reads show what is there.
     ///
     /// What has expired is what [`StoreBuilder::wall_clock`](crate::StoreBuilder::wall_clock) says when the read is
-    /// made; NULL never expires. Writes see all rows: an insert under the key of a row that has expired and is still there
-    /// fails as ever, an upsert takes that row over.
+    /// made; NULL never expires. Writes see all rows: an insert under the key of a row that has expired and is still
+    /// there fails as ever, an upsert takes that row over.
     ///
     /// ```
     /// use walwright::{Row, TimeUnit};

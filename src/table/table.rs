@@ -74,8 +74,9 @@ use crate::sync::Arc;
 ///
 /// The handle has read the schema when it was opened. The writer looks at it again whenever it has changed: as long
 /// as the handle's commands still mean the same (columns or indexes were added, say) they are carried out by the
-/// new schema, otherwise they fail with [`WriteError::SchemaChanged`] and change nothing. Reads run on the schema as it is, and fail with
-/// [`ReadError::SchemaChanged`](crate::ReadError::SchemaChanged) only when the table or a column of theirs has gone.
+/// new schema, otherwise they fail with [`WriteError::SchemaChanged`] and change nothing. Reads run on the schema as it
+/// is, and fail with [`ReadError::SchemaChanged`](crate::ReadError::SchemaChanged) only when the table or a column of
+/// theirs has gone.
 pub struct Table<T> {
     pub(super) store: Store,
     pub(super) shape: Arc<TableShape>,

@@ -1,4 +1,5 @@
 //! Search through the public API, against real files: what is found, page by page, and what becomes of an index.
+
 mod bed;
 mod damage;
 mod indexes;
