@@ -58,7 +58,7 @@ impl Figures {
         all.sort_unstable();
         let at = |share: f64| {
             let place = (share * all.len() as f64).ceil() as usize;
-            all.get(place.saturating_sub(1)).map(|took| took.as_secs_f64() * 1e3)
+            all.get(place.saturating_sub(1)).map(|took| took.as_micros() as f64 / 1e3)
         };
         Some(Summary { count: all.len(), p50_ms: at(0.5)?, p99_ms: at(0.99)?, max_ms: at(1.0)? })
     }

@@ -128,9 +128,12 @@ impl<S: ScrollbackStore> Client<S> {
         let (mut buffer, mut place, mut pages) = (BUSY_BUFFER, None, 0);
         while self.goes_on() {
             for _ in 0..3 {
+                let is_newest = place.is_none();
                 let (page, next) =
                     self.measured(Operation::Backlog, self.store.backlog(buffer, place.take())).await?;
-                if page.is_empty() || page.windows(2).any(|pair| pair[0].at_ms < pair[1].at_ms) {
+                // Behind a full page there may be nothing: the seed does not look ahead.
+                let is_missing = is_newest && page.is_empty();
+                if is_missing || page.windows(2).any(|pair| pair[0].at_ms < pair[1].at_ms) {
                     return Err("a page of the backlog is empty or out of order".into());
                 }
                 (place, pages) = (next, pages + 1);

@@ -129,7 +129,7 @@ async fn measure_in(folder: &Folder, options: &Options) -> Result<()> {
         Ok(path)
     };
     let seed = run.seed(&copy()?).await?;
-    let walwright = run.walwright(&copy()?).await?;
+    let (walwright, swept) = run.walwright(&copy()?).await?;
     run.progress.clear();
     run.say(format_args!(
         "a sync of {} takes {:.2} ms here, and {} ms were added to each",
@@ -137,7 +137,9 @@ async fn measure_in(folder: &Folder, options: &Options) -> Result<()> {
         milliseconds(disk.median_fsync),
         options.sync_delay_ms()
     ));
-    report::print(options, &seed, &walwright)
+    report::print(options, &seed, &walwright)?;
+    run.say(format_args!("{swept}"));
+    Ok(())
 }
 
 /// A run on both stores.
@@ -158,7 +160,8 @@ impl Run<'_> {
         self.load(measured, store).await
     }
 
-    async fn walwright(&mut self, path: &Path) -> Result<Measured> {
+    /// Gives what was measured, and what became of the sweep.
+    async fn walwright(&mut self, path: &Path) -> Result<(Measured, String)> {
         let (measured, vfs) = (Measured::new("walwright"), self.vfs());
         self.progress.step(format_args!("walwright: open"));
         let began = Instant::now();
@@ -173,32 +176,30 @@ impl Run<'_> {
 
         let measured = self.load(measured, store.clone()).await?;
         store.close().await?;
-        self.sweep(path, vfs).await?;
-        Ok(measured)
+        Ok((measured, self.sweep(path, vfs).await?))
     }
 
-    /// Of each buffer the newest half stays.
-    async fn sweep(&mut self, path: &Path, vfs: &FaultVfs) -> Result<()> {
+    /// Of each buffer the newest half stays. Gives what became of the rest, in words.
+    async fn sweep(&mut self, path: &Path, vfs: &FaultVfs) -> Result<String> {
         let newest = u32::try_from(self.options.rows / message::BUFFERS.unsigned_abs() / 2)?;
         self.progress.step(format_args!("walwright: all but the newest {newest} messages of each buffer go"));
-        let size = || fs::metadata(path).map(|file| file.len() / 1_000);
+        let size = || fs::metadata(path).map(|file| megabytes(file.len()));
         let (size_before, began) = (size()?, Instant::now());
         let (before, after) = WalwrightStore::sweep(path, vfs.name(), newest).await?;
-        self.say(format_args!(
-            "swept {} of {before} messages in {:.1} s: the file had {size_before} kB and has {} kB",
+        Ok(format!(
+            "swept {} of {before} messages in {:.1} s: the file had {size_before:.1} MB and has {:.1} MB",
             before - after,
             began.elapsed().as_secs_f64(),
             size()?
-        ));
-        Ok(())
+        ))
     }
 
     fn say_opening(&self, store: &WalwrightStore, took: Duration) {
         let settings = store.settings();
         let opening = &settings.opening;
         self.say(format_args!(
-            "opened {} MB in {:.1} ms; journal mode {} before, {} after; version {} before, {} after",
-            opening.pages_before * u64::from(settings.page_size) / 1_000_000,
+            "opened {:.1} MB in {:.1} ms; journal mode {} before, {} after; version {} before, {} after",
+            megabytes(opening.pages_before * u64::from(settings.page_size)),
             milliseconds(took),
             opening.journal_mode_before.as_deref().unwrap_or("none"),
             settings.journal_mode,
@@ -237,6 +238,10 @@ impl Run<'_> {
             println!("{what}");
         }
     }
+}
+
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
 }
 
 fn milliseconds(time: Duration) -> f64 {
