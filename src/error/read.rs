@@ -210,7 +210,9 @@ impl fmt::Display for ReadError {
             Self::InvalidLimit { limit, greatest } => {
                 write!(f, "a page cannot have {limit} rows, ask for 1 to {greatest}")
             }
-            Self::SearchTooLong => write!(f, "the text to search for has more than 1,000 characters"),
+            Self::SearchTooLong => {
+                write!(f, "the text to search for has more than 1,000 characters; shorten it")
+            }
             Self::IndexNotReady { index } => {
                 write!(f, "the search index {index} is being built; wait until it is ready")
             }
