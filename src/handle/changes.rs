@@ -36,8 +36,8 @@ use crate::sync::Arc;
 /// | more than 10,000 rows changed by SQL in one transaction, or rows by one `delete_where` or `update_where` that is atomic | [`Change::Table`] |
 /// | another program writes | [`Change::Anything`], in its place, when the next command finds it |
 ///
-/// Never told: a command that changed nothing, and what is written to the tables of the engine, of SQLite, and behind
-/// virtual tables. For one command and table either every row is told, or [`Change::Table`] behind those that are.
+/// Never told: a command that changed nothing, and what is written to the tables of the engine (search indexes are
+/// among them), of SQLite, and behind virtual tables. For one command and table either every row is told, or [`Change::Table`] behind those that are.
 ///
 /// # Keeping up
 ///

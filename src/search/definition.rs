@@ -30,6 +30,11 @@ pub(crate) struct SchemaPart {
     pub(crate) sql: String,
 }
 
+/// Whether it is a text that could be that of an index, whatever the table and the columns.
+pub(crate) fn is_search_index(sql: &str) -> bool {
+    sql.contains(" USING fts5(c0") && sql.contains("contentless_delete=1")
+}
+
 impl IndexDefinition {
     /// The FTS5 table. Its columns have names of their own: it refuses some, such as `rank`.
     pub(crate) fn index(&self) -> SchemaPart {

@@ -34,6 +34,7 @@ mod tests;
 mod text;
 mod upkeep;
 
+pub(crate) use definition::is_search_index;
 pub(crate) use state::SearchIndexes;
 
 pub use check::SearchCheck;

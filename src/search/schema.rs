@@ -2,7 +2,7 @@
 //!
 //! All of it happens in one transaction on the writer, so that there is never a part of an index.
 
-use super::definition::IndexDefinition;
+use super::definition::{IndexDefinition, is_search_index};
 use crate::error::{ClosureError, SearchIndexError};
 use crate::row::quoted;
 use crate::sqlite::SEARCH_TABLE;
@@ -115,7 +115,7 @@ fn has_columns(tx: &Tx<'_>, index: &IndexDefinition) -> Result<bool, ClosureErro
 fn find(tx: &Tx<'_>, index: &IndexDefinition) -> Result<Found, ClosureError> {
     let wanted = index.index();
     let found = sql_of(tx, &wanted.name, false)?;
-    if found.as_ref().is_some_and(|sql| !is_index(sql)) {
+    if found.as_ref().is_some_and(|sql| !is_search_index(sql)) {
         return Ok(Found::Foreign);
     }
     let mut is_same = found.as_ref() == Some(&wanted.sql);
@@ -140,11 +140,6 @@ fn find(tx: &Tx<'_>, index: &IndexDefinition) -> Result<Found, ClosureError> {
 /// Whether a trigger writes to the index, by its name in any case.
 fn names(sql: &str, index: &str) -> bool {
     sql.to_ascii_lowercase().contains(&quoted(index).to_ascii_lowercase())
-}
-
-/// Whether it is a text that this module could have made, whatever the table and the columns.
-fn is_index(sql: &str) -> bool {
-    sql.contains(" USING fts5(c0") && sql.contains("contentless_delete=1")
 }
 
 fn sql_of(tx: &Tx<'_>, name: &str, is_trigger: bool) -> Result<Option<String>, ClosureError> {

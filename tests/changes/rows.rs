@@ -237,7 +237,8 @@ fn batches_tell_their_parts_in_order() {
     });
 }
 
-/// The triggers that keep an index in step say more than the row, and leave no doubt about it.
+/// The triggers that keep an index in step say more than the row, and leave no doubt about it. The index itself is
+/// nobody's business: what it holds follows from the table.
 #[test]
 fn a_table_with_a_search_index_tells_its_rows() {
     run(|| {
@@ -249,10 +250,9 @@ fn a_table_with_a_search_index_tells_its_rows() {
         t.insert(&row(1, "one two")).wait().unwrap();
         t.update(1).set("name", "three").wait().unwrap();
         t.delete(1).wait().unwrap();
-        let mut told = bed.told();
-        // The index is told, too, and may be looked after meanwhile.
-        assert!(told.iter().filter(|word| *word == "table names").count() >= 3);
-        told.retain(|word| word != "table names");
-        assert_eq!(told, ["insert t(1) r1", "update t(1) r2", "delete t(1)"]);
+        assert_eq!(bed.told(), ["insert t(1) r1", "update t(1) r2", "delete t(1)"]);
+        bed.sql("INSERT INTO t (id, name, v) VALUES (2, 'four', 0)");
+        bed.sql("DELETE FROM t");
+        assert_eq!(bed.told(), ["insert t(2)", "delete t(2)"]);
     });
 }

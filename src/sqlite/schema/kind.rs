@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use super::words::text;
+use crate::search::is_search_index;
 use crate::sqlite::is_engine_table;
 use crate::sqlite::session::says_replace;
 
@@ -24,6 +25,8 @@ pub(crate) enum TableStorage {
     },
     WithoutRowid,
     Virtual,
+    /// A search index. What it holds follows from its table, whose changes are told.
+    SearchIndex,
     /// It is not the user's business: the storage of a virtual table, SQLite's own, the engine's own, a view.
     Hidden,
     /// There is no such table any more.
@@ -46,14 +49,16 @@ pub(crate) fn read_kind(connection: &Connection, table: &str) -> rusqlite::Resul
     let found: Option<(String, bool)> =
         connection.prepare(sql)?.query_row([table], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     let Some((kind, is_without_rowid)) = found else { return Ok(TableStorage::Gone.replacing(false)) };
+    let sql = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE";
+    let sql: Option<Vec<u8>> = connection.prepare(sql)?.query_row([table], |row| text(row, 0)).optional()?;
+    let is_index = || sql.as_deref().and_then(|sql| str::from_utf8(sql).ok()).is_some_and(is_search_index);
     let storage = match kind.as_str() {
         "table" if is_without_rowid => TableStorage::WithoutRowid,
         "table" => TableStorage::Rowid { key_column: rowid_key(connection, table)? },
+        "virtual" if is_index() => TableStorage::SearchIndex,
         "virtual" => TableStorage::Virtual,
         _ => TableStorage::Hidden,
     };
-    let sql = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE";
-    let sql: Option<Vec<u8>> = connection.prepare(sql)?.query_row([table], |row| text(row, 0)).optional()?;
     Ok(storage.replacing(sql.is_some_and(|sql| says_replace(&sql))))
 }
 

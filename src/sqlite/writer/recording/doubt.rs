@@ -65,7 +65,7 @@ impl Doubt<'_, '_> {
             let kind = self.tables.kind(self.session, &name).clone();
             match kind.storage {
                 TableStorage::Hidden => continue,
-                TableStorage::Virtual => {
+                TableStorage::Virtual | TableStorage::SearchIndex => {
                     is_explained = true;
                     self.doubt(&name);
                 }
@@ -114,7 +114,8 @@ impl Doubt<'_, '_> {
 
     fn doubt(&mut self, table: &str) {
         let name = self.tables.name(table);
-        let is_hidden = self.tables.kind(self.session, &name).storage == TableStorage::Hidden;
+        let storage = &self.tables.kind(self.session, &name).storage;
+        let is_hidden = matches!(storage, TableStorage::Hidden | TableStorage::SearchIndex);
         if !is_hidden && !self.doubtful.contains(&name) {
             self.doubtful.push(name);
         }
