@@ -55,6 +55,9 @@ use crate::table::{Filter, PageRequest, PageSearch, Table};
 /// coalesce), and each takes some 0.1 to 0.3 ms more on the writer for a text of 100 letters in an index of
 /// substrings. The file grows by the size of the texts and more (substrings: two to three times; words: half).
 ///
+/// Open each index whenever the store is opened. One that is not is kept in step all the same, but the store does not
+/// look after it: searches slow down bit by bit, and what it takes for rows that are gone is not given back.
+///
 /// # When it is damaged
 ///
 /// A damaged page of the index fails searches with [`ReadError::IndexDamaged`](crate::ReadError::IndexDamaged), and
