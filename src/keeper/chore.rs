@@ -31,6 +31,11 @@ pub(crate) trait Chore: Send {
     fn behind(&self) -> Option<Duration> {
         None
     }
+
+    /// How many rows a slice changed, for `stats()`. Its receipt counts what triggers and cascades did, too.
+    fn rows(&self, output: &WriteOutput) -> u64 {
+        output.receipt.rows_changed
+    }
 }
 
 /// What a chore wants to do.
@@ -61,6 +66,14 @@ where
 pub(crate) fn slice_value<R: 'static>(output: WriteOutput) -> Option<R> {
     match output.value {
         WriteValue::Closure(value) => value.downcast().ok().map(|value| *value),
+        _ => None,
+    }
+}
+
+/// A look at it.
+pub(crate) fn peek_slice_value<R: 'static>(output: &WriteOutput) -> Option<&R> {
+    match &output.value {
+        WriteValue::Closure(value) => value.downcast_ref(),
         _ => None,
     }
 }

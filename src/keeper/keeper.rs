@@ -218,7 +218,7 @@ impl Keeper {
             Ok(output) => {
                 kept.failures = 0;
                 kept.due = Due::Now;
-                reports.slice(&kept.name, output.receipt.rows_changed);
+                reports.slice(&kept.name, kept.chore.get_mut().rows(output));
             }
             Err(error) => {
                 kept.failures = kept.failures.saturating_add(1);

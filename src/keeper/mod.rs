@@ -18,8 +18,7 @@ mod report;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-#[allow(unused_imports)] // Some are for chores to come.
-pub(crate) use chore::{Chore, ChoreStep, SliceRows, slice, slice_value};
+pub(crate) use chore::{Chore, ChoreStep, SliceRows, peek_slice_value, slice, slice_value};
 pub(crate) use inbox::{KeepError, KeeperInbox};
 pub(crate) use keeper::Keeper;
 

@@ -12,7 +12,8 @@ pub struct ChoreStats {
     pub name: String,
     /// Commands that it sent and that did their work.
     pub slices: u64,
-    /// Rows that they changed or removed; for giving space back, pages of the file.
+    /// Rows that they changed or removed, for a retention policy those of its table alone; for giving space back, pages
+    /// of the file.
     pub rows: u64,
     /// Commands that failed. They left nothing, and are tried again after a rest that grows to a minute.
     pub failures: u64,

@@ -8,7 +8,7 @@ use super::grown::GrownGroups;
 use super::plan::SweepPlan;
 use super::policy::Rule;
 use crate::error::{ClosureError, WriteError};
-use crate::keeper::{Chore, ChoreStep, SliceRows, slice, slice_value};
+use crate::keeper::{Chore, ChoreStep, SliceRows, peek_slice_value, slice, slice_value};
 use crate::row::Value;
 use crate::sqlite::row_value::{Bound, copied};
 use crate::sqlite::session::Tx;
@@ -62,6 +62,7 @@ struct Looked {
     at: Option<Value>,
     /// There is no group left.
     is_end: bool,
+    removed: u64,
     /// What the last deletion took, and what the look before it did, which cannot be shortened.
     deleting: Option<(Duration, Duration)>,
 }
@@ -154,6 +155,10 @@ impl Chore for NewestChore {
         }
         self.rest = !self.has_work();
     }
+
+    fn rows(&self, output: &WriteOutput) -> u64 {
+        peek_slice_value::<Looked>(output).map_or(0, |looked| looked.removed)
+    }
 }
 
 /// Looks at groups until the time is up.
@@ -166,7 +171,7 @@ fn look(
     time: Duration,
 ) -> Result<Looked, ClosureError> {
     let began = now();
-    let mut looked = Looked { done: 0, at: None, is_end: false, deleting: None };
+    let mut looked = Looked { done: 0, at: None, is_end: false, removed: 0, deleting: None };
     loop {
         let group = match groups {
             Groups::Listed(listed) => listed.get(looked.done).cloned(),
@@ -182,6 +187,7 @@ fn look(
             let deleted = delete(tx, plan, &group, &boundary, rows)?;
             // The row at the boundary is one of them.
             plan.must_have_deleted(deleted)?;
+            looked.removed += deleted;
             let took = now().saturating_duration_since(deleting);
             looked.deleting = Some((took, deleting.saturating_duration_since(looking)));
             if deleted >= u64::from(rows) {

@@ -8,7 +8,7 @@ use super::clock::WallClock;
 use super::plan::SweepPlan;
 use super::policy::{Rule, TimeUnit};
 use crate::error::{ClosureError, WriteError};
-use crate::keeper::{Chore, ChoreStep, SliceRows, slice, slice_value};
+use crate::keeper::{Chore, ChoreStep, SliceRows, peek_slice_value, slice, slice_value};
 use crate::sqlite::session::Tx;
 use crate::sqlite::writer::{WriteOutput, WriteTask};
 use crate::sync::{Arc, now};
@@ -34,6 +34,7 @@ pub(super) struct SweepChore {
 /// What a slice did.
 struct Swept {
     took: Duration,
+    removed: u64,
     /// It has removed all that was due.
     is_done: bool,
     /// The column of the first row that was due, and of the first that is not.
@@ -76,9 +77,9 @@ impl SweepChore {
             }
             (_, Some((_, due))) => slice(move |tx| sweep(tx, &plan, due, rows)),
             // Not reached: the other rules go by time.
-            (_, None) => {
-                slice(|_| Ok(Swept { took: Duration::ZERO, is_done: true, first: None, next: None }))
-            }
+            (_, None) => slice(|_| {
+                Ok(Swept { took: Duration::ZERO, removed: 0, is_done: true, first: None, next: None })
+            }),
         }
     }
 
@@ -118,6 +119,10 @@ impl Chore for SweepChore {
     fn behind(&self) -> Option<Duration> {
         self.behind
     }
+
+    fn rows(&self, output: &WriteOutput) -> u64 {
+        peek_slice_value::<Swept>(output).map_or(0, |swept| swept.removed)
+    }
 }
 
 /// Deletes rows that are due.
@@ -146,7 +151,7 @@ fn sweep(tx: &Tx<'_>, plan: &SweepPlan, due: i64, rows: u32) -> Result<Swept, Cl
         plan.must_have_deleted(deleted)?;
     }
     let next = if is_done { time(&plan.next_due())?.flatten() } else { None };
-    Ok(Swept { took, is_done, first, next })
+    Ok(Swept { took, removed: deleted, is_done, first, next })
 }
 
 /// Deletes the first rows if the pages in use are too many.
@@ -155,13 +160,11 @@ fn shrink(tx: &Tx<'_>, plan: &SweepPlan, bytes: u64, rows: u32) -> Result<Swept,
     // None of them is ever negative.
     let number = |sql| tx.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs);
     let pages = number("PRAGMA page_count")?.saturating_sub(number("PRAGMA freelist_count")?);
-    let mut is_done = pages.saturating_mul(number("PRAGMA page_size")?) <= bytes;
-    if !is_done {
-        let deleted = tx.execute(&plan.delete_first(), [rows])?;
-        is_done = deleted == 0;
-        if is_done && tx.query_optional(&plan.first(), [], |_| Ok(()))?.is_some() {
-            plan.must_have_deleted(deleted)?;
-        }
+    let is_small = pages.saturating_mul(number("PRAGMA page_size")?) <= bytes;
+    let removed = if is_small { 0 } else { tx.execute(&plan.delete_first(), [rows])? };
+    if !is_small && removed == 0 && tx.query_optional(&plan.first(), [], |_| Ok(()))?.is_some() {
+        plan.must_have_deleted(removed)?;
     }
-    Ok(Swept { took: now().saturating_duration_since(began), is_done, first: None, next: None })
+    let took = now().saturating_duration_since(began);
+    Ok(Swept { took, removed, is_done: removed == 0, first: None, next: None })
 }

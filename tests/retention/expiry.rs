@@ -34,6 +34,22 @@ fn more_than_a_thousand_expired_rows_are_all_reached() {
 }
 
 #[test]
+fn rows_are_counted_without_what_follows_from_them() {
+    run(|| {
+        let schema = "CREATE TABLE session (id INTEGER PRIMARY KEY, expires INTEGER);
+                      CREATE INDEX session_expires ON session (expires);
+                      CREATE TABLE gone (id INTEGER);
+                      CREATE TRIGGER note AFTER DELETE ON session BEGIN INSERT INTO gone VALUES (old.id), (old.id); END;";
+        let bed = Bed::filled(schema, FIVE_THOUSAND, &[expires()]);
+        bed.clock.set(4_000);
+        bed.until("SELECT count(*) FROM gone", 8_000);
+        bed.settled();
+        assert_eq!(bed.line().rows, 4_000);
+        bed.store.close().wait().unwrap();
+    });
+}
+
+#[test]
 fn what_was_due_while_the_store_was_closed_goes_after_the_next_open() {
     run(|| {
         let bed = Bed::filled(SESSIONS, FIVE_THOUSAND, &[]);
