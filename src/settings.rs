@@ -73,7 +73,7 @@ pub struct OpenReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpenStep {
-    /// What was done.
+    /// What was done, in words for people, such as `switch to WAL mode`: they may change.
     pub name: &'static str,
     /// How long it took.
     pub took: Duration,
