@@ -126,7 +126,8 @@ impl RetentionOf {
     /// begins with `group` and `order`.
     ///
     /// Only groups that grew are looked at. The store knows which did from row commands; after statements, closures and
-    /// other programs that wrote, as well as after opening, all groups are looked at, a few in each slice. A look
+    /// other programs that wrote, as well as after opening, all groups are looked at, a few in each slice. Only then are
+    /// rows found that a trigger of the table has put into other groups of the same table. A look
     /// reads `count` entries of the index: 5,000 take some tenths of a millisecond, so `count` should not be many
     /// thousands where groups are many.
     pub fn newest(self, count: u32, group: impl Into<String>, order: impl Into<String>) -> Retention {

@@ -64,6 +64,9 @@ use crate::table::{Filter, PageRequest, PageSearch, Table};
 /// changes of the table with [`WriteError::Corrupt`](crate::WriteError::Corrupt), each by itself, as if it had not been
 /// sent. Nothing of the table is lost. [`rebuild`](Self::rebuild) makes the index anew from the table, and
 /// [`drop_index`](Self::drop_index) makes the table writable without it.
+///
+/// Ask [`check`](Self::check) whether it is damaged. `PRAGMA integrity_check` as a query of the store may say so of an
+/// index that is whole: FTS5 then goes by what the reader's last search remembers.
 pub struct SearchIndex<T> {
     table: Table<T>,
     definition: Arc<IndexDefinition>,
