@@ -62,6 +62,7 @@ fn c23_who_crosses_the_limit_is_answered_before_the_checkpoint() {
             insert(&store).wait().unwrap();
             store.stats().checkpoints > before && store.stats().wal_bytes < SOFT
         });
+        assert_eq!(store.stats().foreign_writes, 0, "the copier is no other program");
         store.close().wait().unwrap();
         assert!(!beside(&scratch.join("a.db"), "-wal").exists(), "and nothing of it outlives the store");
     });
