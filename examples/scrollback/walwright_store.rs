@@ -99,9 +99,9 @@ fn is_at_work(store: &Store) -> bool {
     store.stats().chores.iter().any(|chore| chore.working_for.is_some())
 }
 
-/// Whether more than an eighth of the file is free, which is when the store gives space back.
+/// Whether more than an eighth of the file is free, and not just a few pages, which is when the store gives space back.
 async fn has_much_free(store: &Store) -> Result<bool> {
-    let sql = "SELECT freelist_count * 8 > page_count FROM pragma_freelist_count, pragma_page_count";
+    let sql = "SELECT freelist_count >= 64 AND freelist_count * 8 > page_count FROM pragma_freelist_count, pragma_page_count";
     Ok(store.query(sql, ()).await?[0].get(0)?)
 }
 
