@@ -7,7 +7,7 @@ use crate::Result;
 use crate::message::{BUFFERS, Message, OLD_SCHEMA};
 use crate::scrollback_store::{PAGE, ScrollbackStore};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::time::sleep;
 use walwright::{
     Cursor, Filter, Fixup, Migration, Retention, SearchIndex, Settings, Store, StoreBuilder, Table,
@@ -27,6 +27,8 @@ const INDEX_OF_MENTIONS: &str =
 
 /// Between two looks whether the sweep is done.
 const LOOK: Duration = Duration::from_millis(250);
+/// So long after the last row or page went it is over. Freed space is looked for every ten seconds.
+const NOTHING_GOES: Duration = Duration::from_secs(15);
 
 #[derive(Clone)]
 pub struct WalwrightStore {
@@ -64,7 +66,14 @@ impl WalwrightStore {
         let messages: Table<Message> = store.table("message").open().await?;
         let search = open_search(&messages).await?;
         let most = u64::from(newest) * BUFFERS.unsigned_abs();
+        let (mut seen, mut since) = (u64::MAX, Instant::now());
         while messages.count().await? > most || is_at_work(&store) || has_much_free(&store).await? {
+            let slices = store.stats().chores.iter().map(|chore| chore.rows).sum();
+            if std::mem::replace(&mut seen, slices) != slices {
+                since = Instant::now();
+            } else if since.elapsed() > NOTHING_GOES {
+                break;
+            }
             sleep(LOOK).await;
         }
         drop(search);
