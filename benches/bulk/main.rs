@@ -6,7 +6,7 @@
 //! `cargo bench --bench bulk -- [--rows N] [--rounds N] [--clients N] [--dir FOLDER] [--json]`
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,7 @@ use walwright::{Migration, Store, Table};
 use walwright_bench_workload::Bar;
 use walwright_benches::Result;
 use walwright_benches::place::Place;
+use walwright_benches::small_writes::SmallWrites;
 
 /// How much longer a small write may take beside the delete, at p99.
 const LIMIT: f64 = 5.0;
@@ -52,13 +53,14 @@ fn main() -> Result<()> {
     let mut ratios = Vec::new();
     for round in 1..=options.rounds {
         fill(&messages, &next_id, options.rows)?;
-        let alone = small_writes(&messages, &next_id, options.clients, |_| {
-            std::thread::sleep(ALONE);
+        let write = || -> Result<()> {
+            messages.insert(&message(&next_id, "small")).wait()?;
             Ok(())
-        })?;
+        };
+        let alone = SmallWrites::alone(options.clients, write, ALONE)?;
         let groups = store.stats().groups;
         let mut took = Duration::ZERO;
-        let beside = small_writes(&messages, &next_id, options.clients, |messages| {
+        let beside = SmallWrites::beside(options.clients, write, || {
             let began = Instant::now();
             let deleted = messages.delete_where("owner", "bulk").wait()?.rows_changed;
             took = began.elapsed();
@@ -99,53 +101,6 @@ fn fill(messages: &Table<Message>, next_id: &AtomicI64, rows: i64) -> Result<()>
 fn message(next_id: &AtomicI64, owner: &str) -> Message {
     let id = next_id.fetch_add(1, Ordering::Relaxed);
     Message { id, owner: owner.to_owned(), body: "x".repeat(200) }
-}
-
-struct Latencies {
-    writes: usize,
-    p50: Duration,
-    p99: Duration,
-    max: Duration,
-}
-
-impl std::fmt::Display for Latencies {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { writes, p50, p99, max } = self;
-        write!(f, "{writes} writes, p50 {p50:.1?}, p99 {p99:.1?}, max {max:.1?}")
-    }
-}
-
-/// Lets clients write for as long as `meanwhile` takes.
-fn small_writes(
-    messages: &Table<Message>,
-    next_id: &AtomicI64,
-    clients: usize,
-    meanwhile: impl FnOnce(&Table<Message>) -> Result<()>,
-) -> Result<Latencies> {
-    let stop = AtomicBool::new(false);
-    let mut all = std::thread::scope(|scope| -> Result<Vec<Duration>> {
-        let client = || -> Result<Vec<Duration>> {
-            let mut latencies = Vec::new();
-            while !stop.load(Ordering::Relaxed) {
-                let row = message(next_id, "small");
-                let sent = Instant::now();
-                messages.insert(&row).wait()?;
-                latencies.push(sent.elapsed());
-            }
-            Ok(latencies)
-        };
-        let clients: Vec<_> = (0..clients).map(|_| scope.spawn(client)).collect();
-        let ended = meanwhile(messages);
-        stop.store(true, Ordering::Relaxed);
-        let mut all = Vec::new();
-        for client in clients {
-            all.extend(client.join().map_err(|_| "a client panicked")??);
-        }
-        ended.map(|()| all)
-    })?;
-    all.sort_unstable();
-    let at = |share: f64| all[((all.len() - 1) as f64 * share) as usize];
-    Ok(Latencies { writes: all.len(), p50: at(0.5), p99: at(0.99), max: at(1.0) })
 }
 
 fn options() -> Result<Options> {

@@ -10,7 +10,7 @@
 //! With `--scattered` rows expire in another order than that in which they were inserted: each is on a page of its own.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,7 @@ use walwright_bench_workload::Bar;
 use walwright_benches::Result;
 use walwright_benches::options::Options;
 use walwright_benches::place::Place;
+use walwright_benches::small_writes::SmallWrites;
 use walwright_test_support::FaultVfs;
 
 /// How much longer a small write may take beside the sweep, at p99.
@@ -110,12 +111,13 @@ impl Trial {
     }
 
     fn run(self, clients: usize, print: impl Fn(String)) -> Result<f64> {
-        let alone = small_writes(&self.sessions, clients, || {
-            std::thread::sleep(ALONE);
+        let write = || -> Result<()> {
+            self.sessions.insert(&session(i64::from(i32::MAX))).wait()?;
             Ok(())
-        })?;
+        };
+        let alone = SmallWrites::alone(clients, write, ALONE)?;
         let mut took = Duration::ZERO;
-        let beside = small_writes(&self.sessions, clients, || {
+        let beside = SmallWrites::beside(clients, write, || {
             let began = Instant::now();
             self.clock.store(EXPIRED, Ordering::SeqCst);
             self.store.sweep();
@@ -138,50 +140,4 @@ impl Trial {
 
 fn session(expires: i64) -> Session {
     Session { id: None, expires, body: "x".repeat(200) }
-}
-
-struct Latencies {
-    writes: usize,
-    p50: Duration,
-    p99: Duration,
-    max: Duration,
-}
-
-impl std::fmt::Display for Latencies {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { writes, p50, p99, max } = self;
-        write!(f, "{writes} writes, p50 {p50:.1?}, p99 {p99:.1?}, max {max:.1?}")
-    }
-}
-
-/// Lets clients write for as long as `meanwhile` takes.
-fn small_writes(
-    sessions: &Table<Session>,
-    clients: usize,
-    meanwhile: impl FnOnce() -> Result<()>,
-) -> Result<Latencies> {
-    let stop = AtomicBool::new(false);
-    let mut all = std::thread::scope(|scope| -> Result<Vec<Duration>> {
-        let client = || -> Result<Vec<Duration>> {
-            let mut latencies = Vec::new();
-            while !stop.load(Ordering::Relaxed) {
-                let row = session(i64::from(i32::MAX));
-                let sent = Instant::now();
-                sessions.insert(&row).wait()?;
-                latencies.push(sent.elapsed());
-            }
-            Ok(latencies)
-        };
-        let clients: Vec<_> = (0..clients).map(|_| scope.spawn(client)).collect();
-        let ended = meanwhile();
-        stop.store(true, Ordering::Relaxed);
-        let mut all = Vec::new();
-        for client in clients {
-            all.extend(client.join().map_err(|_| "a client panicked")??);
-        }
-        ended.map(|()| all)
-    })?;
-    all.sort_unstable();
-    let at = |share: f64| all[((all.len() - 1) as f64 * share) as usize];
-    Ok(Latencies { writes: all.len(), p50: at(0.5), p99: at(0.99), max: at(1.0) })
 }

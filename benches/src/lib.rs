@@ -8,6 +8,7 @@ pub mod options;
 pub mod place;
 pub mod plot;
 pub mod report;
+pub mod small_writes;
 #[path = "../peers/sqlite.rs"]
 pub mod sqlite;
 
