@@ -1,7 +1,9 @@
 //! What a store is to be opened with.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
 
 use super::files::schema_look::SchemaLook;
 use crate::error::ClosureError;
@@ -11,7 +13,7 @@ use crate::retention::Retention;
 use crate::sync::Arc;
 
 /// The user's own preparation of every connection: functions, collations, settings.
-pub(crate) type ConnectionHook = Arc<dyn Fn(&rusqlite::Connection) -> rusqlite::Result<()> + Send + Sync>;
+pub(crate) type ConnectionHook = Arc<dyn Fn(&Connection) -> rusqlite::Result<()> + Send + Sync>;
 
 /// The user's own look at a schema that has no version.
 pub(crate) type Recogniser = Arc<dyn Fn(&SchemaLook<'_>) -> Result<Option<u32>, ClosureError> + Send + Sync>;
@@ -59,6 +61,16 @@ impl OpenPlan {
         match self.fixups.iter_mut().find(|other| other.name() == fixup.name()) {
             Some(other) => *other = fixup,
             None => self.fixups.push(fixup),
+        }
+    }
+}
+
+impl OpenPlan {
+    /// A connection to the file at `path`, through the VFS that was asked for. What it may do is up to `flags`.
+    pub(crate) fn connect(&self, path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+        match &self.vfs {
+            Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs.as_str()),
+            None => Connection::open_with_flags(path, flags),
         }
     }
 }

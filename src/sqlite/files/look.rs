@@ -91,10 +91,7 @@ pub(crate) fn look(plan: &OpenPlan, path: &Path, patience: &Patience) -> Result<
 
 fn connect(plan: &OpenPlan, path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = match &plan.vfs {
-        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs.as_str())?,
-        None => Connection::open_with_flags(path, flags)?,
-    };
+    let connection = plan.connect(path, flags)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(connection)
 }

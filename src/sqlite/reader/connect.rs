@@ -16,11 +16,7 @@ pub(crate) fn open_reader(plan: &OpenPlan, path: &Path) -> Result<Connection, Op
     let sqlite = |error| OpenError::from_sqlite(path, DOING, error);
     let patience = Patience::new(plan.open_timeout);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = match &plan.vfs {
-        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs.as_str()),
-        None => Connection::open_with_flags(path, flags),
-    }
-    .map_err(sqlite)?;
+    let connection = plan.connect(path, flags).map_err(sqlite)?;
     settings::begin(&connection).map_err(sqlite)?;
     patience.lend(&connection).map_err(sqlite)?;
     // The schema is parsed now, so that the first read does not pay for it.

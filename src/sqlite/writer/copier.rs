@@ -119,11 +119,7 @@ impl Copier {
     pub(super) fn open(plan: &OpenPlan, path: &Path, desk: Arc<CopyDesk>) -> Result<Self, OpenError> {
         let sqlite = |error| OpenError::from_sqlite(path, DOING, error);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = match &plan.vfs {
-            Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs.as_str()),
-            None => Connection::open_with_flags(path, flags),
-        }
-        .map_err(sqlite)?;
+        let connection = plan.connect(path, flags).map_err(sqlite)?;
         settings::apply(plan, path, &connection, SYNCHRONOUS_FULL)?;
         connection.pragma_update(None, "query_only", 1).map_err(sqlite)?;
         settings::expect(path, "query_only", 1, settings::read(&connection, "query_only").map_err(sqlite)?)?;

@@ -58,8 +58,5 @@ pub(super) fn remove_sidecars(plan: &OpenPlan, path: &Path) {
 fn open(plan: &OpenPlan, path: &Path) -> rusqlite::Result<Connection> {
     // Without CREATE: a file that vanishes in this moment must not come back empty.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    match &plan.vfs {
-        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs.as_str()),
-        None => Connection::open_with_flags(path, flags),
-    }
+    plan.connect(path, flags)
 }
