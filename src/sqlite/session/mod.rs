@@ -22,7 +22,7 @@ mod tests;
 pub use db::Db;
 pub use facts::{SchemaFacts, StatementFacts};
 pub use failure::{NotAllowed, SessionError, TransactionEnded};
-pub use row_hook::HookNotes;
+pub use row_hook::{HookNotes, MOST_ROWS};
 pub use session::{Session, StatementOutcome};
 pub use state::SessionState;
 pub use statement::{Rows, Statement};

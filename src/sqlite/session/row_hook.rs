@@ -11,7 +11,7 @@ use crate::sync::{Arc, Mutex};
 
 /// Rows that are noted of one transaction; of tables that change in more only this is known. It bounds the memory of
 /// a statement over a large table, whose rows no subscriber would take one by one.
-const MOST_ROWS: usize = 10_000;
+pub const MOST_ROWS: usize = 10_000;
 
 /// What the hook saw since it was last cleared. One per connection; cheap to share.
 #[derive(Clone, Default)]

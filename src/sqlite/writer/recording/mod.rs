@@ -27,9 +27,6 @@ use crate::sqlite::schema::TableStorage;
 use crate::sqlite::session::{HookNotes, Session, SessionState};
 use crate::sync::Arc;
 
-/// Rows of one statement over many that are told one by one; see the update hook's own limit.
-const MOST_ROWS: usize = 10_000;
-
 /// The recorder of the writable connection.
 pub(super) struct Recorder {
     feed: Arc<ChangeFeed>,

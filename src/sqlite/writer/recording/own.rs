@@ -1,8 +1,8 @@
 //! What row commands did to the rows that they name: known from the commands and their effects.
 
-use super::MOST_ROWS;
 use crate::changes::{ChangeKey, Operation};
 use crate::row::{Affinity, RowCommand, RowOp, TableShape, Value, ValueRef, Values};
+use crate::sqlite::session::MOST_ROWS;
 use crate::sqlite::writer::rows::RowEffect;
 
 /// What a row command, or many, did to rows of its table.
