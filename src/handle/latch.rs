@@ -2,7 +2,7 @@
 
 use std::task::{Context, Poll, Waker};
 
-use crate::protocol::foreign_code::guarded;
+use crate::protocol::foreign_code::wake;
 use crate::sync::Mutex;
 
 /// Set once; who waits is woken.
@@ -37,9 +37,7 @@ impl<T> Latch<T> {
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
         // Wakers and the late value may run foreign code: not under the lock.
-        for waker in waiting {
-            let _ = guarded(|| waker.wake());
-        }
+        wake(waiting);
         drop(late);
     }
 

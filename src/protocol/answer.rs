@@ -2,7 +2,7 @@
 
 use std::task::{Context, Poll, Waker};
 
-use super::foreign_code::guarded;
+use super::foreign_code::wake;
 use super::work::{Answer, Refusal, Work};
 use crate::sync::{Arc, Mutex};
 
@@ -67,11 +67,8 @@ impl<W: Work> Slot<W> {
         debug_assert!(state.answer.is_none(), "one answer each");
         state.answer = Some(answer);
         let waker = state.waker.take();
-        // Waking may run the caller's code at once: not under the lock.
         drop(state);
-        if let Some(waker) = waker {
-            let _ = guarded(|| waker.wake());
-        }
+        wake(waker);
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
 
-use super::foreign_code::guarded;
+use super::foreign_code::wake;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Arc, Mutex};
 
@@ -153,7 +153,7 @@ impl<R: Record, E: Clone> Feed<R, E> {
             state.end = Some(reason.clone());
             state.waker.take()
         };
-        wake(mailboxes.into_iter().filter_map(end).collect());
+        wake(mailboxes.into_iter().filter_map(end));
     }
 
     fn leave(&self, mailbox: &Arc<Mailbox<R, E>>) {
@@ -164,13 +164,6 @@ impl<R: Record, E: Clone> Feed<R, E> {
 
     fn count(&self, state: &FeedState<R, E>) {
         self.subscribers.store(state.mailboxes.len(), Ordering::Relaxed);
-    }
-}
-
-/// Wakers may run the subscribers' code at once: not under a lock.
-fn wake(wakers: Vec<Waker>) {
-    for waker in wakers {
-        let _ = guarded(|| waker.wake());
     }
 }
 

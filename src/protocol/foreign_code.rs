@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Waker;
 
 /// Runs code of a caller. A panic comes back as its message.
 pub(crate) fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, String> {
@@ -11,6 +12,13 @@ pub(crate) fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     }
     // Unwind safe: whoever calls this undoes or gives up what the code may have left half done.
     catch_unwind(AssertUnwindSafe(run)).map_err(panic_message)
+}
+
+/// Wakes everybody, whoever's waker panics. Waking may run a caller's code at once: never under a lock.
+pub(crate) fn wake(wakers: impl IntoIterator<Item = Waker>) {
+    for waker in wakers {
+        let _ = guarded(|| waker.wake());
+    }
 }
 
 /// The text of a panic, if it has one.

@@ -15,7 +15,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use super::answer::{Responder, Ticket, slot};
-use super::foreign_code::guarded;
+use super::foreign_code::wake;
 use super::limits::QueueLimits;
 use super::line::{Entry, Line, Place};
 use super::work::{Answer, Refusal, Work};
@@ -313,9 +313,7 @@ impl<W: Work> CommandQueue<W> {
         if work_arrived {
             self.work_arrived.notify_all();
         }
-        for waker in callers {
-            let _ = guarded(|| waker.wake());
-        }
+        wake(callers);
     }
 
     fn wake_engine(&self) {

@@ -30,13 +30,7 @@ impl<W: Command> CommandQueue<W> {
             state = self.state.lock();
         }
         let until = patience.map(|patience| now() + patience);
-        while state.line.front_admitted_bytes().is_none() {
-            if state.is_finished() {
-                return Take::Finished;
-            }
-            if state.has_unfinished() {
-                return Take::Group;
-            }
+        while !state.has_work_or_end() {
             state.parked += 1;
             let timed_out = match until {
                 Some(until) => self.work_arrived.wait_until(&mut state, until).timed_out(),
@@ -46,9 +40,12 @@ impl<W: Command> CommandQueue<W> {
                 }
             };
             state.parked -= 1;
-            if timed_out && state.line.front_admitted_bytes().is_none() && !state.is_finished() {
+            if timed_out && !state.has_work_or_end() {
                 return Take::Idle;
             }
+        }
+        if state.line.front_admitted_bytes().is_none() {
+            return if state.is_finished() { Take::Finished } else { Take::Group };
         }
         let mut wakers = Vec::new();
         let mut hand = self.hand.lock();
