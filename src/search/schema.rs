@@ -35,7 +35,7 @@ pub(super) fn open(
         Found::Other if !replace => {
             return Ok(Err(SearchIndexError::Differs { index: index.name.clone() }));
         }
-        Found::Other => drop_parts(tx, &index.name)?,
+        Found::Other => drop_parts(tx, index)?,
         Found::Nothing => {}
     }
     create(tx, index).map(Ok)
@@ -54,7 +54,7 @@ pub(super) fn rebuild(
     if find(tx, index)? == Found::Foreign {
         return Ok(Err(SearchIndexError::NameTaken { index: index.name.clone() }));
     }
-    drop_parts(tx, &index.name)?;
+    drop_parts(tx, index)?;
     create(tx, index).map(Ok)
 }
 
@@ -66,7 +66,7 @@ pub(super) fn remove(
     if find(tx, index)? == Found::Foreign {
         return Ok(Err(SearchIndexError::NameTaken { index: index.name.clone() }));
     }
-    drop_parts(tx, &index.name).map(Ok)
+    drop_parts(tx, index).map(Ok)
 }
 
 fn create(tx: &Tx<'_>, index: &IndexDefinition) -> Result<bool, ClosureError> {
@@ -86,14 +86,14 @@ fn create(tx: &Tx<'_>, index: &IndexDefinition) -> Result<bool, ClosureError> {
 }
 
 /// Drops what has the names of an index's parts.
-fn drop_parts(tx: &Tx<'_>, name: &str) -> Result<(), ClosureError> {
-    for what in ["insert", "update", "move", "delete"] {
-        tx.execute(&format!("DROP TRIGGER IF EXISTS {}", quoted(&format!("{name}_{what}"))), [])?;
+fn drop_parts(tx: &Tx<'_>, index: &IndexDefinition) -> Result<(), ClosureError> {
+    for trigger in index.triggers() {
+        tx.execute(&format!("DROP TRIGGER IF EXISTS {}", quoted(&trigger.name)), [])?;
     }
-    tx.execute(&format!("DROP TABLE IF EXISTS {}", quoted(name)), [])?;
+    tx.execute(&format!("DROP TABLE IF EXISTS {}", quoted(&index.name)), [])?;
     if has_places(tx)? {
         let forget = format!("DELETE FROM {SEARCH_TABLE} WHERE name = ?1");
-        tx.with_engine_tables(|| tx.execute(&forget, [name]))?;
+        tx.with_engine_tables(|| tx.execute(&forget, [&index.name]))?;
     }
     Ok(())
 }
