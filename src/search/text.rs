@@ -1,6 +1,7 @@
 //! What somebody typed, as a query in which nothing is an operator.
 
 use super::definition::SearchMode;
+use crate::row::quoted;
 
 /// As many characters can be looked for. FTS5 looks every three of them up, in one go that cannot be stopped.
 const LONGEST_TEXT: usize = 1_000;
@@ -96,7 +97,8 @@ impl SearchText {
         if words().map(|word| word.chars().count() + 1).sum::<usize>() > LONGEST_TEXT {
             return SearchPlan::TooLong;
         }
-        let mut query = words().map(string).collect::<Vec<_>>().join(" ");
+        // FTS5's strings are quoted as names are: all but a quote means itself in them.
+        let mut query = words().map(quoted).collect::<Vec<_>>().join(" ");
         if query.is_empty() {
             return SearchPlan::Nothing;
         }
@@ -114,14 +116,9 @@ impl SearchText {
             count if count > LONGEST_TEXT => SearchPlan::TooLong,
             _ if text.trim().is_empty() => SearchPlan::Nothing,
             count if count < SHORTEST_SUBSTRING => SearchPlan::Look(text),
-            _ => SearchPlan::Ask(string(&text)),
+            _ => SearchPlan::Ask(quoted(&text)),
         }
     }
-}
-
-/// A string of FTS5's. Between quotes all but a quote means itself.
-fn string(text: &str) -> String {
-    format!("\"{}\"", text.replace('"', "\"\""))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use rusqlite::Connection;
 use rusqlite::types::Null;
 
 use super::words::has_word;
+use crate::row::quoted;
 
 /// SQLite's own order, byte for byte.
 pub(super) const BINARY: &str = "BINARY";
@@ -43,9 +44,4 @@ fn compared_with(connection: &Connection, table: &str, column: &str) -> Option<S
         }
     }
     None
-}
-
-/// A name as SQL spells it, whatever it holds.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -5,7 +5,9 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use super::super::super::{Chain, ChainKind, MemberRole, TableFacts};
 use crate::error::SqliteError;
-use crate::row::{Guard, Revision, RevisionKind, RowCommand, RowOp, TableShape, Value, ValueRef, Values};
+use crate::row::{
+    Guard, Revision, RevisionKind, RowCommand, RowOp, TableShape, Value, ValueRef, Values, quoted,
+};
 
 /// What a caller would be told.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,10 +55,6 @@ fn sql_value(value: ValueRef<'_>) -> SqlValue {
         Value::Text(text) => SqlValue::Text(text),
         Value::Blob(bytes) => SqlValue::Blob(bytes),
     }
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 fn name(shape: &TableShape, column: usize) -> String {
