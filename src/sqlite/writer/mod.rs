@@ -4,6 +4,7 @@ mod checkpoint;
 mod checkpointing;
 mod command;
 mod copier;
+mod failure;
 mod growth;
 mod isolation;
 mod opening;

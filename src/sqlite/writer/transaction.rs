@@ -9,13 +9,14 @@ use super::command::{
     BatchItem, BulkCall, ModifyCall, StatementCall, WriteClosure, WriteCommand, WriteOutput, WriteTask,
     WriteValue,
 };
+use super::failure::ModifyFailure;
 use super::isolation::Isolation;
 use super::recording::{Own, OwnChanges, Recorder};
-use super::rows::{self, Piece, PieceEnd, RowEffect, RowFailure, TableDesks};
+use super::rows::{self, Piece, PieceEnd, RowEffect, TableDesks};
 use super::shelf::{ShelvedStatement, StatementShelf};
 use crate::board::Board;
 use crate::changes::ChangeFeed;
-use crate::error::{ClosureError, SqliteError, WriteError};
+use crate::error::{SqliteError, WriteError};
 use crate::handle::Receipt;
 use crate::protocol::foreign_code::guarded;
 use crate::protocol::storage::Applied;
@@ -23,8 +24,8 @@ use crate::row::{RowCommand, ValueRef, Values};
 use crate::sqlite::ENGINE_TABLE;
 use crate::sqlite::engine_statement::EngineStatement;
 use crate::sqlite::session::{
-    NotAllowed, Session, SessionError, SessionState, StatementFacts, StatementOutcome, StopCheck, StopLimits,
-    StopReason, Stopped, TransactionEnded, Tx,
+    Session, SessionError, SessionState, StatementFacts, StatementOutcome, StopCheck, StopLimits,
+    TransactionEnded, Tx,
 };
 use crate::sync::Arc;
 
@@ -57,7 +58,7 @@ pub(super) struct Transaction {
     piece_time: Duration,
     /// When the present command was started.
     started_at: Instant,
-    limits: WriteLimits,
+    pub(super) limits: WriteLimits,
     /// A failed command could not be undone: what is in the transaction must not be committed.
     pub(super) stuck: Cell<bool>,
     pub(super) connection: Connection,
@@ -414,20 +415,6 @@ impl Transaction {
         Ok(Done { rows_changed, value: WriteValue::Closure(value) })
     }
 
-    fn closure_value<T>(
-        &self,
-        ended: Result<Result<T, ClosureError>, String>,
-        board: &Board,
-    ) -> Result<T, WriteError> {
-        match ended {
-            Ok(result) => result.map_err(|error| self.closure_error(error)),
-            Err(message) => {
-                board.panics.add(1);
-                Err(WriteError::Panic { message })
-            }
-        }
-    }
-
     /// Runs `work` so that a failure leaves nothing of it behind, if needed with a savepoint. Tells whether
     /// it deleted anything. The transaction may be gone afterwards: callers ask.
     fn isolated<T>(
@@ -459,47 +446,6 @@ impl Transaction {
         stop.arm(StopLimits { run_limit_at, ..StopLimits::default() });
         stop
     }
-
-    pub(super) fn row_error(&self, failure: RowFailure) -> WriteError {
-        match failure {
-            RowFailure::Session(error) => self.statement_error(error),
-            RowFailure::Conflict(conflict) => WriteError::Conflict(conflict),
-            RowFailure::NotCountable { table, column } => WriteError::NotCountable { table, column },
-            RowFailure::SchemaChanged { table } => WriteError::SchemaChanged { table },
-        }
-    }
-
-    fn statement_error(&self, error: SessionError) -> WriteError {
-        match error {
-            SessionError::Sqlite(error) => error.into(),
-            SessionError::NotAllowed { what } => WriteError::NotAllowed { what },
-            SessionError::MultipleStatements => WriteError::Sql(rusqlite::Error::MultipleStatement.into()),
-            SessionError::Stopped(reason) => self.stopped(reason),
-            SessionError::ResultTooLarge { limit } => WriteError::ResultTooLarge { limit },
-            error @ SessionError::TransactionEnded => WriteError::Closure(error.into()),
-        }
-    }
-
-    fn closure_error(&self, error: ClosureError) -> WriteError {
-        let error = match error.downcast::<rusqlite::Error>() {
-            Ok(error) => return SqliteError::from(error).into(),
-            Err(error) => error,
-        };
-        if let Some(NotAllowed { what }) = error.downcast_ref() {
-            return WriteError::NotAllowed { what: what.clone() };
-        }
-        if let Some(Stopped { reason }) = error.downcast_ref() {
-            return self.stopped(*reason);
-        }
-        WriteError::Closure(error)
-    }
-
-    fn stopped(&self, reason: StopReason) -> WriteError {
-        match reason {
-            StopReason::Closing => WriteError::CloseTimedOut,
-            _ => WriteError::RunLimit { limit: self.limits.run_limit },
-        }
-    }
 }
 
 fn is_of_the_schema(error: &SqliteError) -> bool {
@@ -514,23 +460,5 @@ impl Done {
     pub(super) fn output(self, sequence: u64) -> WriteOutput {
         let receipt = Receipt { sequence, rows_changed: self.rows_changed };
         WriteOutput { receipt, value: self.value }
-    }
-}
-
-/// Why a read-modify-write failed.
-enum ModifyFailure {
-    Row(RowFailure),
-    Closure(WriteError),
-}
-
-impl From<RowFailure> for ModifyFailure {
-    fn from(failure: RowFailure) -> Self {
-        Self::Row(failure)
-    }
-}
-
-impl From<WriteError> for ModifyFailure {
-    fn from(error: WriteError) -> Self {
-        Self::Closure(error)
     }
 }
