@@ -25,18 +25,28 @@ struct SlotState<W: Work> {
     waker: Option<Waker>,
 }
 
-/// Makes the two halves of one slot.
-pub(crate) fn slot<W: Work>(admitted: bool) -> (Responder<W>, Ticket<W>) {
-    let state = SlotState { admitted, awaits_admission: false, answer: None, waker: None };
+/// Makes the two halves of one slot, for work that is admitted.
+pub(crate) fn slot<W: Work>() -> (Responder<W>, Ticket<W>) {
+    let state = SlotState { admitted: true, awaits_admission: false, answer: None, waker: None };
     let slot = Arc::new(Slot(Mutex::new(state)));
     (Responder(Some(slot.clone())), Ticket(slot))
 }
 
 impl<W: Work> Responder<W> {
     /// Gives the caller its answer and wakes it.
-    pub(crate) fn answer(mut self, answer: Answer<W>) {
-        if let Some(slot) = self.0.take() {
-            slot.complete(answer);
+    pub(crate) fn answer(self, answer: Answer<W>) {
+        wake(self.put(answer));
+    }
+
+    /// Puts the answer where the caller finds it. Gives the waker of a caller that waits for it.
+    pub(crate) fn put(mut self, answer: Answer<W>) -> Option<Waker> {
+        self.0.take()?.complete(answer)
+    }
+
+    /// The work waits for room: [`admit`](Self::admit) will tell.
+    pub(crate) fn keep_waiting(&self) {
+        if let Some(slot) = &self.0 {
+            slot.0.lock().admitted = false;
         }
     }
 
@@ -56,19 +66,17 @@ impl<W: Work> Drop for Responder<W> {
             return;
         }
         if let Some(slot) = self.0.take() {
-            slot.complete(Answer::Unknown(W::lost()));
+            wake(slot.complete(Answer::Unknown(W::lost())));
         }
     }
 }
 
 impl<W: Work> Slot<W> {
-    fn complete(&self, answer: Answer<W>) {
+    fn complete(&self, answer: Answer<W>) -> Option<Waker> {
         let mut state = self.0.lock();
         debug_assert!(state.answer.is_none(), "one answer each");
         state.answer = Some(answer);
-        let waker = state.waker.take();
-        drop(state);
-        wake(waker);
+        state.waker.take()
     }
 }
 

@@ -8,14 +8,16 @@ mod started;
 mod unfinished;
 
 use std::ops::Range;
+use std::task::Waker;
 use std::time::Instant;
 
 use self::started::{Started, Verdict};
 use self::unfinished::Unfinished;
+use super::foreign_code::wake;
 use super::ledger::{Sequencer, SyncLedger};
 use super::level::AckLevel;
 use super::limits::GroupLimits;
-use super::queue::{CommandQueue, Member};
+use super::queue::CommandQueue;
 use super::storage::{CommitError, ErrorOf, GroupReport, Interruption, ReasonOf, Storage, TransactionLost};
 use super::work::{Command, Refusal};
 use crate::sync::now;
@@ -32,6 +34,9 @@ pub(crate) struct GroupRun<S: Storage> {
     ledger: SyncLedger,
     sequencer: Sequencer,
     limits: GroupLimits,
+    /// Who has an answer and is not woken yet. A caller of several commands that is woken for the first of them finds
+    /// the others answered as well, and need not sleep again for each.
+    to_wake: Vec<Waker>,
     /// After a command took the transaction with it: which of those before it had been done in it.
     done_before: Option<Vec<bool>>,
 }
@@ -54,6 +59,7 @@ impl<S: Storage> GroupRun<S> {
             ledger: SyncLedger::new(),
             sequencer,
             limits,
+            to_wake: Vec::new(),
             done_before: None,
         }
     }
@@ -108,6 +114,7 @@ impl<S: Storage> GroupRun<S> {
 
     /// Answers what was started before the writer stopped for `reason`.
     pub(crate) fn answer_unknown(&mut self, queue: &CommandQueue<S::Command>, reason: &ReasonOf<S>) {
+        wake(self.to_wake.drain(..));
         for started in self.started.drain(..) {
             started.answer_unknown(queue, reason);
         }
@@ -127,12 +134,12 @@ impl<S: Storage> GroupRun<S> {
     /// Starts and applies the hand until it is empty or the group's time is up.
     fn apply_hand(&mut self, queue: &CommandQueue<S::Command>, storage: &mut S) -> Ending {
         let began = now();
-        while let Some(member) = queue.start_next() {
-            let run = self.start_run(member, queue, storage);
-            let ending = if run.len() > 1 {
-                self.apply_together(storage, run)
-            } else {
-                self.apply_in_group(storage, run.start)
+        loop {
+            let run = self.start_run(queue, storage);
+            let ending = match run.len() {
+                0 => break,
+                1 => self.apply_in_group(storage, run.start),
+                _ => self.apply_together(storage, run),
             };
             if let Ending::Lost = ending {
                 return Ending::Lost;
@@ -145,21 +152,10 @@ impl<S: Storage> GroupRun<S> {
     }
 
     /// Starts a command, and those right behind it that may be carried out together with it. Gives their
-    /// places.
-    fn start_run(
-        &mut self,
-        first: Member<S::Command>,
-        queue: &CommandQueue<S::Command>,
-        storage: &S,
-    ) -> Range<usize> {
+    /// places: none if the hand is empty.
+    fn start_run(&mut self, queue: &CommandQueue<S::Command>, storage: &S) -> Range<usize> {
         let start = self.started.len();
-        let joins = storage.joins(&first.work);
-        self.started.push(Started::fresh(first));
-        if joins {
-            while let Some(next) = queue.start_next_if(|command| storage.joins(command)) {
-                self.started.push(Started::fresh(next));
-            }
-        }
+        queue.start_run(|command| storage.joins(command), |member| self.started.push(Started::fresh(member)));
         start..self.started.len()
     }
 
@@ -376,8 +372,12 @@ impl<S: Storage> GroupRun<S> {
             if started.is_unfinished() {
                 self.unfinished.keep(started, queue);
             } else {
-                started.answer(queue);
+                let waker = started.answer(queue);
+                // One task may wait for several.
+                let is_known = |waker: &Waker| self.to_wake.last().is_some_and(|last| last.will_wake(waker));
+                self.to_wake.extend(waker.filter(|waker| !is_known(waker)));
             }
         }
+        wake(self.to_wake.drain(..));
     }
 }

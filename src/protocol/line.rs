@@ -154,8 +154,15 @@ impl<W: Work> Line<W> {
         self.withdraw(number)
     }
 
-    /// Moves one group from the front into `hand`: as much as `limits` allow, and at least one.
+    /// Moves one group from the front into `hand`, which is empty: as much as `limits` allow, and at least one.
     pub(crate) fn take_group(&mut self, limits: &GroupLimits, hand: &mut VecDeque<Place<W>>) {
+        debug_assert!(hand.is_empty(), "one group at a time");
+        if self.is_one_group(limits) {
+            // Callers wait for the line's lock meanwhile: the whole changes hands at once.
+            std::mem::swap(&mut self.places, hand);
+            (self.mark, self.commands, self.bytes, self.vacant) = (0, 0, 0, 0);
+            return;
+        }
         let (mut commands, mut bytes) = (0, 0usize);
         while let Some(next) = self.front_admitted_bytes() {
             if commands > 0 && (commands >= limits.commands || bytes.saturating_add(next) > limits.bytes) {
@@ -167,6 +174,12 @@ impl<W: Work> Line<W> {
                 hand.push_back(Place { number, entry: Some(entry) });
             }
         }
+    }
+
+    /// Whether all that stand in the line are admitted and fit into one group.
+    fn is_one_group(&self, limits: &GroupLimits) -> bool {
+        let fits = self.commands <= limits.commands && self.bytes <= limits.bytes;
+        self.mark == self.places.len() && self.commands > 0 && (fits || self.commands == 1)
     }
 
     /// Takes the first admitted entry, with the number of its place.

@@ -115,6 +115,8 @@ impl<W: Work> CommandQueue<W> {
         entrance: Entrance,
     ) -> Result<Entered<W>, Refusal<W::Reason>> {
         let bytes = work.bytes();
+        // Asking for memory is not done under the lock.
+        let (responder, ticket) = slot();
         let mut state = self.state.lock();
         state.refusal()?;
         let limit = state.line.limits().bytes;
@@ -125,7 +127,9 @@ impl<W: Work> CommandQueue<W> {
         if !admitted && entrance == Entrance::Try {
             return Err(Refusal::Overloaded);
         }
-        let (responder, ticket) = slot(admitted);
+        if !admitted {
+            responder.keep_waiting();
+        }
         let number = state.line.push(Entry { work, responder, bytes, deadline }, admitted);
         if let Some(deadline) = deadline {
             state.deadlines.push(Reverse((deadline, number)));
@@ -363,15 +367,19 @@ impl<W: Work> QueueState<W> {
     }
 }
 
-/// Starts work, unless its deadline has passed: the alarm's thread may be late, the answer must not be.
+/// Starts work, unless its deadline has passed.
 fn start<W: Work>(entry: Entry<W>) -> Option<Member<W>> {
-    // In a model the deadline is over or not as the thread says that plays the clock.
-    let is_late = !cfg!(walwright_model) && entry.deadline.is_some_and(|deadline| deadline <= now());
-    if is_late {
+    if is_late(&entry) {
         entry.responder.answer(Answer::NotStarted(Refusal::Expired));
         return None;
     }
     Some(entry.into())
+}
+
+/// Whether the deadline of work has passed: the alarm's thread may be late, the answer must not be.
+fn is_late<W: Work>(entry: &Entry<W>) -> bool {
+    // In a model the deadline is over or not as the thread says that plays the clock.
+    !cfg!(walwright_model) && entry.deadline.is_some_and(|deadline| deadline <= now())
 }
 
 fn refuse<W: Work>(entries: Vec<Entry<W>>, refusal: &Refusal<W::Reason>) {

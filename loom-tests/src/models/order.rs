@@ -32,6 +32,20 @@ fn one_senders_commands_are_applied_and_answered_in_its_order() {
     exploration.finish();
 }
 
+/// Nobody is woken before all answers of a group are there, but who looks by itself may find the later one: then
+/// the earlier one is there as well.
+#[test]
+fn the_answers_of_a_group_come_in_its_order() {
+    explore("the_answers_of_a_group_come_in_its_order", || {
+        let bench = Bench::new(2);
+        let writer = bench.spawn_writer(groups_of(2), &[]);
+        let (first, second) = (bench.send(Write::durable(1)), bench.send(Write::durable(2)));
+        assert!(second.wait().is_done());
+        assert!(first.expect_answered("a later one of the same group has").is_done());
+        bench.close(writer);
+    });
+}
+
 /// Two senders share a queue with room for one: each still finds its own commands in its order, and the
 /// log has the order in which they entered, whoever had to wait.
 #[test]

@@ -18,7 +18,7 @@ use crate::sync::{Condvar, Mutex};
 #[test]
 fn an_answer_wakes_the_waker_of_the_last_poll() {
     explore("an_answer_wakes_the_waker_of_the_last_poll", || {
-        let (responder, ticket) = slot::<Write>(true);
+        let (responder, ticket) = slot::<Write>();
         let engine = loom::thread::spawn(move || {
             responder.answer(Answer::Done(Receipt { sequence: 1, seen: 0 }));
         });
@@ -34,7 +34,8 @@ fn an_answer_wakes_the_waker_of_the_last_poll() {
 #[test]
 fn an_admission_wakes_the_waker_of_the_last_poll() {
     explore("an_admission_wakes_the_waker_of_the_last_poll", || {
-        let (responder, ticket) = slot::<Write>(false);
+        let (responder, ticket) = slot::<Write>();
+        responder.keep_waiting();
         let engine = loom::thread::spawn(move || {
             if let Some(waker) = responder.admit() {
                 waker.wake();
@@ -53,7 +54,8 @@ fn an_admission_wakes_the_waker_of_the_last_poll() {
 #[test]
 fn a_refusal_wakes_who_waits_for_admission() {
     explore("a_refusal_wakes_who_waits_for_admission", || {
-        let (responder, ticket) = slot::<Write>(false);
+        let (responder, ticket) = slot::<Write>();
+        responder.keep_waiting();
         let engine = loom::thread::spawn(move || drop(responder));
         block_on(|context| ticket.poll_admitted(context));
         assert!(matches!(ticket.try_answer(), Some(Answer::Unknown(_))), "a lost responder answers unknown");

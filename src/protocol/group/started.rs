@@ -1,5 +1,8 @@
 //! A command that was started: what became of it so far, and its way to its one answer.
 
+use std::task::Waker;
+
+use crate::protocol::foreign_code::wake;
 use crate::protocol::queue::{CommandQueue, Member};
 use crate::protocol::storage::{Applied, Joined};
 use crate::protocol::work::{Answer, Command, Refusal, Work};
@@ -99,8 +102,8 @@ impl<W: Command> Started<W> {
         self.is_final = false;
     }
 
-    /// Gives it what its verdict says.
-    pub(super) fn answer(mut self, queue: &CommandQueue<W>) {
+    /// Gives it what its verdict says, and gives whom that wakes.
+    pub(super) fn answer(mut self, queue: &CommandQueue<W>) -> Option<Waker> {
         let answer = match self.verdict.take() {
             Some(Verdict::Done { output, .. }) => Answer::Done(output),
             Some(Verdict::Failed(error)) => Answer::Failed(error),
@@ -109,7 +112,7 @@ impl<W: Command> Started<W> {
             // one that is unfinished is not answered.
             Some(Verdict::Piece { .. } | Verdict::Postponed) | None => Answer::Unknown(W::lost()),
         };
-        self.give(queue, answer);
+        self.give(queue, answer)
     }
 
     /// Answers it when the writer stops for `reason` with the command in its hands.
@@ -122,16 +125,16 @@ impl<W: Command> Started<W> {
             Some(Verdict::Refused(refused)) => Answer::NotStarted(Refusal::Begin(refused)),
             _ => Answer::Unknown(reason.clone()),
         };
-        self.give(queue, answer);
+        wake(self.give(queue, answer));
     }
 
     /// Answers it when the rest of its work is not to be done.
     pub(super) fn refuse(self, queue: &CommandQueue<W>, refusal: &Refusal<W::Reason>) {
-        self.give(queue, Answer::NotStarted(refusal.clone()));
+        wake(self.give(queue, Answer::NotStarted(refusal.clone())));
     }
 
     /// Room goes back before the answer: who hears it and sends the next command finds the room.
-    fn give(self, queue: &CommandQueue<W>, answer: Answer<W>) {
+    fn give(self, queue: &CommandQueue<W>, answer: Answer<W>) -> Option<Waker> {
         if self.is_resumed {
             queue.release_unfinished(self.member.bytes);
         }
@@ -139,6 +142,6 @@ impl<W: Command> Started<W> {
             Answer::Done(output) => Answer::Done(output),
             other => self.member.work.set_back(other),
         };
-        self.member.responder.answer(answer);
+        self.member.responder.put(answer)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{CommandQueue, Member, Take, refuse, start};
+use super::{CommandQueue, Member, Take, is_late, refuse};
 use crate::protocol::level::AckLevel;
 use crate::protocol::limits::GroupLimits;
 use crate::protocol::work::{Command, Refusal};
@@ -14,6 +14,8 @@ use crate::sync::{look_out, now};
 const SMALL_GROUP: usize = 2;
 /// How long the writer looks out. It does so once after a group: an idle store sleeps.
 const LOOK_OUT: Duration = Duration::from_micros(50);
+/// The hand and the line are taken for each other in turn. One that a burst has made large is given back.
+const KEPT_PLACES: usize = 4096;
 
 impl<W: Command> CommandQueue<W> {
     /// Fills the hand with the next group, waiting for one: for ever, or as long as `patience`. With unfinished
@@ -49,6 +51,7 @@ impl<W: Command> CommandQueue<W> {
         }
         let mut wakers = Vec::new();
         let mut hand = self.hand.lock();
+        hand.shrink_to(KEPT_PLACES);
         state.line.take_group(limits, &mut hand);
         state.looks_out = hand.len() <= SMALL_GROUP;
         drop(hand);
@@ -71,28 +74,38 @@ impl<W: Command> CommandQueue<W> {
 
     /// Starts the next command of the hand: from here on it is neither withdrawn nor refused.
     pub(crate) fn start_next(&self) -> Option<Member<W>> {
-        loop {
-            let place = self.hand.lock().pop_front()?;
-            if let Some(member) = place.entry.and_then(start) {
-                return Some(member);
-            }
-        }
+        let mut next = None;
+        self.start_run(|_| false, |member| next = Some(member));
+        next
     }
 
-    /// Like [`start_next`](Self::start_next), but only if the next command `joins`; else it stays.
-    pub(crate) fn start_next_if(&self, joins: impl Fn(&W) -> bool) -> Option<Member<W>> {
-        loop {
-            let mut hand = self.hand.lock();
-            if hand.front()?.entry.as_ref().is_some_and(|entry| !joins(&entry.work)) {
-                return None;
+    /// Starts the next command of the hand, and if it `joins` those right behind it that do, too. Gives them to
+    /// `started` in their order.
+    pub(crate) fn start_run(&self, joins: impl Fn(&W) -> bool, mut started: impl FnMut(Member<W>)) {
+        let (mut expired, mut is_run) = (Vec::new(), false);
+        let mut hand = self.hand.lock();
+        while let Some(next) = hand.front() {
+            let Some(entry) = &next.entry else {
+                hand.pop_front();
+                continue;
+            };
+            let (is_late, joins) = (is_late(entry), joins(&entry.work));
+            if is_run && !joins && !is_late {
+                break;
             }
-            let place = hand.pop_front()?;
-            // What has expired is answered here, and that is not done under a lock.
-            drop(hand);
-            if let Some(member) = place.entry.and_then(start) {
-                return Some(member);
+            let Some(entry) = hand.pop_front().and_then(|place| place.entry) else { break };
+            if is_late {
+                expired.push(entry);
+                continue;
+            }
+            started(entry.into());
+            is_run = joins;
+            if !joins {
+                break;
             }
         }
+        drop(hand);
+        refuse(expired, &Refusal::Expired);
     }
 
     /// Answers everything in the hand as not started.
