@@ -373,9 +373,7 @@ impl<S: Storage> GroupRun<S> {
                 self.unfinished.keep(started, queue);
             } else {
                 let waker = started.answer(queue);
-                // One task may wait for several.
-                let is_known = |waker: &Waker| self.to_wake.last().is_some_and(|last| last.will_wake(waker));
-                self.to_wake.extend(waker.filter(|waker| !is_known(waker)));
+                self.to_wake.extend(waker);
             }
         }
         wake(self.to_wake.drain(..));
