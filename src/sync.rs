@@ -10,11 +10,11 @@ pub(crate) use std::sync::Arc;
 pub(crate) use real::*;
 
 #[cfg(walwright_model)]
-pub(crate) use model::{Condvar, Mutex, atomic, look_out, now};
+pub(crate) use model::{Condvar, Mutex, MutexGuard, atomic, look_out, now};
 
 #[cfg(not(walwright_model))]
 mod real {
-    pub(crate) use parking_lot::{Condvar, Mutex};
+    pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
     pub(crate) use std::sync::{OnceLock, atomic};
     pub(crate) use std::thread;
 

@@ -102,7 +102,7 @@ impl<T> Read<T> {
         if let Some(deadline) = deadline {
             engine.alarm.set(deadline);
         }
-        Ok(InLine { store: self.store, entered, answered: false })
+        Ok(InLine { store: self.store, entered: Some(entered), answered: false })
     }
 }
 
@@ -134,14 +134,19 @@ enum Sending<T> {
 /// A place in the line. A read that nobody waits for any more is taken out, if it has not started.
 struct InLine {
     store: Store,
-    entered: Entered<ReadCommand>,
+    /// Taken only by the drop.
+    entered: Option<Entered<ReadCommand>>,
     answered: bool,
 }
 
 impl Drop for InLine {
     fn drop(&mut self) {
-        if !self.answered && !self.store.engine().is_forked() {
-            self.store.engine().reads.withdraw(self.entered.number);
+        let Some(entered) = self.entered.take() else { return };
+        if self.store.engine().is_forked() {
+            // Its drop would take a lock that the parent's threads may have held.
+            std::mem::forget(entered);
+        } else if !self.answered {
+            self.store.engine().reads.withdraw(entered.number);
         }
     }
 }
@@ -164,7 +169,8 @@ impl<T> Future for ReadFuture<T> {
         if in_line.store.engine().is_forked() {
             return Poll::Ready(Err(ReadError::Forked));
         }
-        let answer = ready!(poll_answer(&in_line.entered.ticket, context));
+        let Some(entered) = &in_line.entered else { return Poll::Pending };
+        let answer = ready!(poll_answer(&entered.ticket, context));
         in_line.answered = true;
         self.sending = Sending::Over;
         Poll::Ready(answer.and_then(self.extract))

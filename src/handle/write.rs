@@ -131,7 +131,7 @@ impl<T> Write<T> {
     pub fn try_submit(self) -> Result<Pending<T>, WriteError> {
         let extract = self.extract;
         let entered = self.enter(Entrance::Try)?.1;
-        Ok(Pending { ticket: entered.ticket, extract, process: Process::current() })
+        Ok(Pending { ticket: Some(entered.ticket), extract, process: Process::current() })
     }
 
     /// Sends the write and blocks the thread until it is answered.
@@ -208,7 +208,8 @@ pub struct Submit<T> {
 /// first. It does not keep the store open, but a store that closes answers it.
 #[must_use = "the write is admitted, but only awaiting or waiting tells what became of it"]
 pub struct Pending<T> {
-    ticket: Ticket<WriteCommand>,
+    /// Taken only by the drop.
+    ticket: Option<Ticket<WriteCommand>>,
     extract: Extract<T>,
     /// Where the engine's threads are that will answer.
     process: Process,
@@ -266,9 +267,11 @@ impl<T> Sending<T> {
 
 impl Drop for InLine {
     fn drop(&mut self) {
-        if let Some(entered) = &self.entered
-            && !self.store.engine().is_forked()
-        {
+        let Some(entered) = self.entered.take() else { return };
+        if self.store.engine().is_forked() {
+            // Its drop would take a lock, too.
+            std::mem::forget(entered);
+        } else {
             self.store.engine().writes.leave(entered.number);
         }
     }
@@ -316,7 +319,10 @@ impl<T> Future for Submit<T> {
             // Refused while it waited for room: that is the answer to the submission.
             Some(ticket) => Poll::Ready(match ticket.try_refusal() {
                 Some(refusal) => Err(refusal.into()),
-                None => Ok(Pending { ticket, extract: self.extract, process: Process::current() }),
+                None => {
+                    let (ticket, extract) = (Some(ticket), self.extract);
+                    Ok(Pending { ticket, extract, process: Process::current() })
+                }
             }),
             None => Poll::Pending,
         }
@@ -330,7 +336,19 @@ impl<T> Future for Pending<T> {
         if self.process.was_forked() {
             return Poll::Ready(Err(WriteError::Forked { admitted: true }));
         }
-        poll_answer(&self.ticket, context, self.extract)
+        match &self.ticket {
+            Some(ticket) => poll_answer(ticket, context, self.extract),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<T> Drop for Pending<T> {
+    fn drop(&mut self) {
+        if self.process.was_forked() {
+            // It would take a lock that the parent's threads may have held.
+            std::mem::forget(self.ticket.take());
+        }
     }
 }
 
@@ -344,7 +362,7 @@ impl<T> Pending<T> {
         if self.process.was_forked() {
             return Err(WriteError::Forked { admitted: true });
         }
-        if let Some(answer) = self.ticket.try_answer() {
+        if let Some(answer) = self.ticket.as_ref().and_then(Ticket::try_answer) {
             return settle(answer, self.extract);
         }
         blocking::may_wait().map_err(|reason| cannot_wait(reason, true))?;

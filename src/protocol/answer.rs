@@ -1,35 +1,75 @@
 //! The answer slot: one caller waits, one engine thread answers, exactly once.
 
+use std::ops::Deref;
 use std::task::{Context, Poll, Waker};
 
 use super::foreign_code::wake;
 use super::work::{Answer, Refusal, Work};
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, Mutex, MutexGuard};
+
+/// How many slots are made at once. They are asked for on one thread and given back on another, where memory is at its
+/// dearest. One that is still held keeps its block, so there are not many more.
+const BLOCK: usize = if cfg!(walwright_model) { 2 } else { 16 };
+
+/// Makes slots.
+pub(crate) struct Slots<W: Work> {
+    block: Arc<Block<W>>,
+    used: usize,
+}
 
 /// The engine's half: answers once.
 ///
 /// Dropped without an answer (an engine thread unwound), it reports the work as unknown, so that no
 /// caller waits for ever.
-pub(crate) struct Responder<W: Work>(Option<Arc<Slot<W>>>);
+pub(crate) struct Responder<W: Work>(Option<SlotPlace<W>>);
 
 /// The caller's half: waits for admission and for the answer.
-pub(crate) struct Ticket<W: Work>(Arc<Slot<W>>);
+///
+/// Dropping it takes the slot's lock, which in a forked child nobody may give back: there it is to be forgotten.
+pub(crate) struct Ticket<W: Work>(SlotPlace<W>);
+
+type Block<W> = [Slot<W>; BLOCK];
+
+struct SlotPlace<W: Work> {
+    block: Arc<Block<W>>,
+    at: usize,
+}
 
 struct Slot<W: Work>(Mutex<SlotState<W>>);
 
 struct SlotState<W: Work> {
     admitted: bool,
+    /// Nobody will take the answer. It may hold much, and the slot lives on with its block.
+    is_deserted: bool,
     /// The waker wants to hear of the admission already, not only of the answer.
     awaits_admission: bool,
     answer: Option<Answer<W>>,
     waker: Option<Waker>,
 }
 
-/// Makes the two halves of one slot, for work that is admitted.
-pub(crate) fn slot<W: Work>() -> (Responder<W>, Ticket<W>) {
-    let state = SlotState { admitted: true, awaits_admission: false, answer: None, waker: None };
-    let slot = Arc::new(Slot(Mutex::new(state)));
-    (Responder(Some(slot.clone())), Ticket(slot))
+impl<W: Work> Slots<W> {
+    pub(crate) fn new() -> Self {
+        Self { block: Slot::block(), used: 0 }
+    }
+
+    /// The two halves of one slot, for work that is admitted.
+    pub(crate) fn next(&mut self) -> (Responder<W>, Ticket<W>) {
+        if self.used == BLOCK {
+            *self = Self::new();
+        }
+        let place = || SlotPlace { block: Arc::clone(&self.block), at: self.used };
+        let halves = (Responder(Some(place())), Ticket(place()));
+        self.used += 1;
+        halves
+    }
+}
+
+impl<W: Work> Deref for SlotPlace<W> {
+    type Target = Slot<W>;
+
+    fn deref(&self) -> &Slot<W> {
+        &self.block[self.at]
+    }
 }
 
 impl<W: Work> Responder<W> {
@@ -46,14 +86,14 @@ impl<W: Work> Responder<W> {
     /// The work waits for room: [`admit`](Self::admit) will tell.
     pub(crate) fn keep_waiting(&self) {
         if let Some(slot) = &self.0 {
-            slot.0.lock().admitted = false;
+            slot.lock().admitted = false;
         }
     }
 
     /// Marks the work as admitted. Gives the waker of a caller that waits for just that; the queue calls
     /// it after its lock is released.
     pub(crate) fn admit(&self) -> Option<Waker> {
-        let mut state = self.0.as_ref()?.0.lock();
+        let mut state = self.0.as_ref()?.lock();
         state.admitted = true;
         if state.awaits_admission { state.waker.take() } else { None }
     }
@@ -72,18 +112,51 @@ impl<W: Work> Drop for Responder<W> {
 }
 
 impl<W: Work> Slot<W> {
+    fn block() -> Arc<Block<W>> {
+        Arc::new(std::array::from_fn(|_| {
+            let (is_deserted, awaits_admission) = (false, false);
+            let state =
+                SlotState { admitted: true, is_deserted, awaits_admission, answer: None, waker: None };
+            Self(Mutex::new(state))
+        }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, SlotState<W>> {
+        self.0.lock()
+    }
+
     fn complete(&self, answer: Answer<W>) -> Option<Waker> {
-        let mut state = self.0.lock();
+        let mut state = self.lock();
         debug_assert!(state.answer.is_none(), "one answer each");
+        if state.is_deserted {
+            // What drops the answer may be a caller's code.
+            drop(state);
+            drop(answer);
+            return None;
+        }
         state.answer = Some(answer);
         state.waker.take()
+    }
+}
+
+impl<W: Work> Drop for Ticket<W> {
+    fn drop(&mut self) {
+        // The model checker aborts when a destructor touches its objects while it unwinds.
+        if cfg!(walwright_model) && std::thread::panicking() {
+            return;
+        }
+        let mut state = self.0.lock();
+        state.is_deserted = true;
+        let left = (state.answer.take(), state.waker.take());
+        drop(state);
+        drop(left);
     }
 }
 
 impl<W: Work> Ticket<W> {
     /// Ready once the work is admitted, or answered without having been.
     pub(crate) fn poll_admitted(&self, context: &mut Context<'_>) -> Poll<()> {
-        let mut state = self.0.0.lock();
+        let mut state = self.0.lock();
         if state.admitted || state.answer.is_some() {
             return Poll::Ready(());
         }
@@ -94,7 +167,7 @@ impl<W: Work> Ticket<W> {
 
     /// Ready with the answer. Once it was taken, pending for ever.
     pub(crate) fn poll_answer(&self, context: &mut Context<'_>) -> Poll<Answer<W>> {
-        let mut state = self.0.0.lock();
+        let mut state = self.0.lock();
         match state.answer.take() {
             Some(answer) => Poll::Ready(answer),
             None => {
@@ -107,12 +180,12 @@ impl<W: Work> Ticket<W> {
 
     /// Whether the work was refused. The refusal stays.
     pub(crate) fn is_refused(&self) -> bool {
-        matches!(self.0.0.lock().answer, Some(Answer::NotStarted(_)))
+        matches!(self.0.lock().answer, Some(Answer::NotStarted(_)))
     }
 
     /// The refusal, if the work was refused.
     pub(crate) fn try_refusal(&self) -> Option<Refusal<W::Reason>> {
-        let mut state = self.0.0.lock();
+        let mut state = self.0.lock();
         match state.answer.take() {
             Some(Answer::NotStarted(refusal)) => Some(refusal),
             other => {
@@ -124,7 +197,7 @@ impl<W: Work> Ticket<W> {
 
     /// The answer, if it is there.
     pub(crate) fn try_answer(&self) -> Option<Answer<W>> {
-        self.0.0.lock().answer.take()
+        self.0.lock().answer.take()
     }
 }
 

@@ -14,7 +14,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use super::answer::{Responder, Ticket, slot};
+use super::answer::{Responder, Slots, Ticket};
 use super::foreign_code::wake;
 use super::limits::QueueLimits;
 use super::line::{Entry, Line, Place};
@@ -33,6 +33,7 @@ pub(crate) struct CommandQueue<W: Work> {
 
 struct QueueState<W: Work> {
     line: Line<W>,
+    slots: Slots<W>,
     deadlines: BinaryHeap<Reverse<(Instant, u64)>>,
     closing: bool,
     /// Closing, and nothing is carried out any more that can be helped.
@@ -94,6 +95,7 @@ impl<W: Work> CommandQueue<W> {
         Self {
             state: Mutex::new(QueueState {
                 line: Line::new(limits),
+                slots: Slots::new(),
                 deadlines: BinaryHeap::new(),
                 closing: false,
                 abandoned: false,
@@ -115,8 +117,6 @@ impl<W: Work> CommandQueue<W> {
         entrance: Entrance,
     ) -> Result<Entered<W>, Refusal<W::Reason>> {
         let bytes = work.bytes();
-        // Asking for memory is not done under the lock.
-        let (responder, ticket) = slot();
         let mut state = self.state.lock();
         state.refusal()?;
         let limit = state.line.limits().bytes;
@@ -127,6 +127,7 @@ impl<W: Work> CommandQueue<W> {
         if !admitted && entrance == Entrance::Try {
             return Err(Refusal::Overloaded);
         }
+        let (responder, ticket) = state.slots.next();
         if !admitted {
             responder.keep_waiting();
         }

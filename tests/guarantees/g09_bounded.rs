@@ -3,6 +3,7 @@
 use std::future::{Future, IntoFuture};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 use walwright::rusqlite::functions::FunctionFlags;
 use walwright::rusqlite::{Connection, ffi};
 use walwright::{AckLevel, ClosureError, Db, Outcome, ReadError, Store, Tx, WriteError};
-use walwright_test_support::{Gate, watchdog};
+use walwright_test_support::{Gate, PATIENCE, watchdog};
 
 use crate::bed::{Bed, hold_writer, ids, insert, one, run, synced};
 
@@ -375,6 +376,39 @@ fn past_the_hard_limit_writes_wait_and_the_disk_is_safe() {
 }
 
 /// Gives SQL a function that counts the statements on its own connection.
+/// Says when it is gone, and stands for a result of any size.
+struct Kept(mpsc::Sender<()>);
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let _ = self.0.send(());
+    }
+}
+
+/// Slots for answers are made in blocks: what lies in one must not wait for the others, least of all in a store that
+/// has nothing more to do.
+#[test]
+fn an_answer_that_nobody_takes_does_not_stay_in_memory() {
+    run(|| {
+        let bed = Bed::new();
+        let store = bed.open();
+        let (dropped, is_gone) = mpsc::channel();
+        let write = || {
+            let dropped = dropped.clone();
+            store.write(move |_| Ok(Kept(dropped.clone()))).try_submit().unwrap()
+        };
+        let gate = hold_writer(&store);
+        drop(write());
+        gate.open();
+        is_gone.recv_timeout(PATIENCE).expect("nobody waited when the answer came");
+        let answered = write();
+        store.flush().wait().unwrap();
+        assert!(is_gone.try_recv().is_err(), "it can still be taken");
+        drop(answered);
+        is_gone.try_recv().expect("the answer was there, and nobody takes it any more");
+    });
+}
+
 fn count_statements(connection: &Connection) -> walwright::rusqlite::Result<()> {
     connection.create_scalar_function("statements", 0, FunctionFlags::default(), |context| {
         // SAFETY: the connection is used within this call only, and on its own thread.

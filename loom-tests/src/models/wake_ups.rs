@@ -8,7 +8,7 @@ use crate::command::{Failure, Receipt, Write};
 use crate::explore::{Exploration, explore};
 use crate::model_storage::{Fault, Step, assert_struck};
 use crate::parker::{block_on, poll_elsewhere};
-use crate::protocol::answer::slot;
+use crate::protocol::answer::Slots;
 use crate::protocol::limits::QueueLimits;
 use crate::protocol::queue::{CommandQueue, Entrance};
 use crate::protocol::work::Answer;
@@ -18,7 +18,7 @@ use crate::sync::{Condvar, Mutex};
 #[test]
 fn an_answer_wakes_the_waker_of_the_last_poll() {
     explore("an_answer_wakes_the_waker_of_the_last_poll", || {
-        let (responder, ticket) = slot::<Write>();
+        let (responder, ticket) = Slots::<Write>::new().next();
         let engine = loom::thread::spawn(move || {
             responder.answer(Answer::Done(Receipt { sequence: 1, seen: 0 }));
         });
@@ -34,7 +34,7 @@ fn an_answer_wakes_the_waker_of_the_last_poll() {
 #[test]
 fn an_admission_wakes_the_waker_of_the_last_poll() {
     explore("an_admission_wakes_the_waker_of_the_last_poll", || {
-        let (responder, ticket) = slot::<Write>();
+        let (responder, ticket) = Slots::<Write>::new().next();
         responder.keep_waiting();
         let engine = loom::thread::spawn(move || {
             if let Some(waker) = responder.admit() {
@@ -54,7 +54,7 @@ fn an_admission_wakes_the_waker_of_the_last_poll() {
 #[test]
 fn a_refusal_wakes_who_waits_for_admission() {
     explore("a_refusal_wakes_who_waits_for_admission", || {
-        let (responder, ticket) = slot::<Write>();
+        let (responder, ticket) = Slots::<Write>::new().next();
         responder.keep_waiting();
         let engine = loom::thread::spawn(move || drop(responder));
         block_on(|context| ticket.poll_admitted(context));
