@@ -163,17 +163,22 @@ impl<W: Work> Line<W> {
             (self.mark, self.commands, self.bytes, self.vacant) = (0, 0, 0, 0);
             return;
         }
-        let (mut commands, mut bytes) = (0, 0usize);
-        while let Some(next) = self.front_admitted_bytes() {
-            if commands > 0 && (commands >= limits.commands || bytes.saturating_add(next) > limits.bytes) {
-                return;
+        let (mut places, mut commands, mut bytes) = (0, 0, 0usize);
+        for place in self.places.range(..self.mark) {
+            if let Some(entry) = &place.entry {
+                let with_next = bytes.saturating_add(entry.bytes);
+                if commands > 0 && (commands >= limits.commands || with_next > limits.bytes) {
+                    break;
+                }
+                (commands, bytes) = (commands + 1, with_next);
             }
-            commands += 1;
-            bytes = bytes.saturating_add(next);
-            if let Some((number, entry)) = self.pop_admitted() {
-                hand.push_back(Place { number, entry: Some(entry) });
-            }
+            places += 1;
         }
+        hand.extend(self.places.drain(..places));
+        self.mark -= places;
+        self.vacant -= places - commands;
+        self.commands -= commands;
+        self.bytes -= bytes;
     }
 
     /// Whether all that stand in the line are admitted and fit into one group.
