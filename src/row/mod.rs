@@ -4,6 +4,7 @@
 //! them, and SQLite's folders carry them out.
 
 mod command;
+mod draft;
 mod key;
 mod query;
 mod quote;
@@ -13,6 +14,7 @@ mod value;
 mod values;
 
 pub(crate) use command::{Adjustments, BulkCommand, BulkWork, Guard, RowCommand, RowOp};
+pub(crate) use draft::RowDraft;
 pub(crate) use query::{
     Condition, Live, Order, OrderTerm, PageQuery, PageStart, RowPart, RowQuery, RowQueryKind, SearchTerm,
     column_sql, total_order,

@@ -82,13 +82,20 @@ impl ColumnMask {
     /// The bit of all columns that have none of their own.
     const LAST: usize = 63;
 
-    fn add(&mut self, column: usize) {
+    #[inline]
+    pub(super) fn add(&mut self, column: usize) {
         self.0 |= 1 << column.min(Self::LAST);
     }
 
     /// Whether the column may be among them. False is sure.
+    #[inline]
     pub(crate) fn may_have(self, column: usize) -> bool {
         self.0 >> column.min(Self::LAST) & 1 == 1
+    }
+
+    /// There are at least so many.
+    pub(crate) fn least_count(self) -> usize {
+        self.0.count_ones() as usize
     }
 
     /// Whether it tells of each column whether it is among them.
@@ -116,11 +123,30 @@ const TEXT: u8 = 3;
 const BLOB: u8 = 4;
 
 /// A value's head, in bytes.
-const HEAD: usize = 16;
+pub(super) const HEAD: usize = 16;
+
+/// The head of a value, and the bytes that follow it.
+#[inline(always)]
+pub(super) fn head_of(column: usize, value: ValueRef<'_>) -> ([u8; HEAD], &[u8]) {
+    let (kind, word, bytes) = match value {
+        ValueRef::Null => (NULL, 0, &[][..]),
+        ValueRef::Integer(integer) => (INTEGER, integer.cast_unsigned(), &[][..]),
+        ValueRef::Real(real) => (REAL, real.to_bits(), &[][..]),
+        ValueRef::Text(text) => (TEXT, text.len() as u64, text),
+        ValueRef::Blob(bytes) => (BLOB, bytes.len() as u64, bytes),
+    };
+    let head = (column as u128) << 72 | u128::from(kind) << 64 | u128::from(word);
+    (head.to_be_bytes(), bytes)
+}
 
 impl RowValues {
     /// None.
     pub(crate) const NONE: Self = Self { bytes: Vec::new(), key_end: 0, set_columns: ColumnMask::NONE };
+
+    /// Of values that are packed already.
+    pub(super) fn of_parts(bytes: Vec<u8>, key_end: usize, set_columns: ColumnMask) -> Self {
+        Self { bytes, key_end, set_columns }
+    }
 
     /// With room for some values and the texts among them, in bytes.
     pub(crate) fn with_capacity(values: usize, texts: usize) -> Self {
@@ -139,29 +165,24 @@ impl RowValues {
         values
     }
 
+    /// These columns to set, in this order, in a piece of memory of just their size.
+    pub(crate) fn of_set(set: &[(usize, ValueRef<'_>)]) -> Self {
+        let texts: usize = set.iter().map(|(_, value)| value.bytes()).sum();
+        let mut values = Self::with_capacity(set.len(), texts);
+        values.extend(set.iter().copied());
+        values
+    }
+
     /// Puts a value behind the others.
     #[inline]
     pub(crate) fn push(&mut self, column: usize, value: ValueRef<'_>) {
-        let (kind, word, bytes) = match value {
-            ValueRef::Null => (NULL, 0, &[][..]),
-            ValueRef::Integer(integer) => (INTEGER, integer.cast_unsigned(), &[][..]),
-            ValueRef::Real(real) => (REAL, real.to_bits(), &[][..]),
-            ValueRef::Text(text) => (TEXT, text.len() as u64, text),
-            ValueRef::Blob(bytes) => (BLOB, bytes.len() as u64, bytes),
-        };
-        let head = (column as u128) << 72 | u128::from(kind) << 64 | u128::from(word);
+        let (head, bytes) = head_of(column, value);
         self.set_columns.add(column);
         self.bytes.reserve(HEAD + bytes.len());
-        self.bytes.extend_from_slice(&head.to_be_bytes());
+        self.bytes.extend_from_slice(&head);
         if !bytes.is_empty() {
             self.bytes.extend_from_slice(bytes);
         }
-    }
-
-    /// Takes all out, and keeps the memory.
-    pub(crate) fn clear(&mut self) {
-        self.bytes.clear();
-        self.end_key();
     }
 
     /// What was pushed so far is the key.
@@ -240,6 +261,11 @@ impl<'v> Values<'v> {
     /// None.
     pub(crate) const NONE: Self = Self(&[]);
 
+    /// Of bytes that hold whole values.
+    pub(super) fn of_bytes(bytes: &'v [u8]) -> Self {
+        Self(bytes)
+    }
+
     pub(crate) fn is_empty(self) -> bool {
         self.0.is_empty()
     }
@@ -247,6 +273,28 @@ impl<'v> Values<'v> {
     /// The columns with their values, one after the other.
     pub(crate) fn iter(self) -> ValuesIter<'v> {
         ValuesIter(self.0)
+    }
+
+    /// Gives each to `take`, which is compiled for each kind of value: the fastest way through.
+    #[inline(always)]
+    pub(crate) fn for_each(self, mut take: impl FnMut(usize, ValueRef<'v>)) {
+        let mut left = self.0;
+        while let Some((head, rest)) = left.split_first_chunk::<HEAD>() {
+            let head = u128::from_be_bytes(*head);
+            let (head, word) = ((head >> 64) as u64, head as u64);
+            let (column, kind) = ((head >> 8) as usize, head as u8);
+            left = rest;
+            match kind {
+                INTEGER => take(column, ValueRef::Integer(word.cast_signed())),
+                REAL => take(column, ValueRef::Real(f64::from_bits(word))),
+                TEXT | BLOB => {
+                    let Some((bytes, rest)) = rest.split_at_checked(word as usize) else { return };
+                    left = rest;
+                    take(column, if kind == TEXT { ValueRef::Text(bytes) } else { ValueRef::Blob(bytes) });
+                }
+                _ => take(column, ValueRef::Null),
+            }
+        }
     }
 
     pub(crate) fn columns(self) -> impl Iterator<Item = usize> + Clone + use<'v> {
@@ -281,6 +329,7 @@ pub(crate) struct ValuesIter<'v>(&'v [u8]);
 impl<'v> Iterator for ValuesIter<'v> {
     type Item = (usize, ValueRef<'v>);
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let (head, rest) = self.0.split_first_chunk::<HEAD>()?;
         let head = u128::from_be_bytes(*head);
@@ -324,6 +373,9 @@ mod tests {
     fn what_was_packed_comes_out_again() {
         let packed = packed(&values());
         assert_eq!(packed.set().to_vec(), values());
+        let mut taken = Vec::new();
+        packed.set().for_each(|column, value| taken.push((column, value.to_value())));
+        assert_eq!(taken, values());
         assert!(packed.key().is_empty());
         let real = packed.set().value_of(3).unwrap();
         assert!(real.is_same(ValueRef::Real(-0.0)) && !real.is_same(ValueRef::Real(0.0)));

@@ -1,15 +1,15 @@
 //! From the fields of a row to the columns of its table.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::encode::encode;
+use super::encode::{Take, encode};
 use super::fields::{Fields, fields_of};
 use super::sending::{RowError, keeps};
 use crate::error::InvalidValue;
-use crate::row::{Affinity, RowValues, TableShape, ValueRef};
+use crate::row::{Affinity, RowDraft, RowValues, TableShape, ValueRef};
 use crate::sync::Arc;
 
 /// How the fields of a row type go to the columns of a table, worked out when the table is opened. Cheap to clone.
@@ -17,11 +17,15 @@ use crate::sync::Arc;
 pub(super) struct RowSorter {
     /// The fields in their order; none if the type has not told them. Others are looked up when they come.
     fields: Arc<[Field]>,
+    /// Each of the fields has a higher rank than the one before.
+    is_sorted: bool,
 }
 
 struct Field {
     name: &'static str,
     rule: ColumnRule,
+    /// The kinds of values that the column takes as they come.
+    plain: Kinds,
 }
 
 /// What is done with values for a column.
@@ -53,8 +57,13 @@ impl RowSorter {
         };
         // A field that has no column ends what is known of the order.
         let rule = |name: &str| shape.column(name).map(|column| ColumnRule::of(shape, column));
-        let fields = names.iter().map_while(|name| Some(Field { name, rule: rule(name)? }));
-        Self { fields: fields.collect() }
+        let field = |name: &&'static str| {
+            let rule = rule(name)?;
+            Some(Field { name, rule, plain: rule.plain() })
+        };
+        let fields: Arc<[Field]> = names.iter().map_while(field).collect();
+        let is_sorted = fields.is_sorted_by(|one, next| one.rule.rank < next.rule.rank);
+        Self { fields, is_sorted }
     }
 
     /// Sorts the fields of a row to the columns: its key, if it has all of it, and then the others that can be
@@ -64,16 +73,36 @@ impl RowSorter {
         shape: &TableShape,
         row: &T,
     ) -> Result<RowValues, RowError> {
-        let (fields, values) = (&*self.fields, take_scratch());
+        let sorted = DRAFT.try_with(|draft| {
+            let mut draft = draft.try_borrow_mut().ok()?;
+            let sorted = self.sort_into(&mut draft, shape, row);
+            if draft.heap_bytes() > LARGEST_DRAFT {
+                *draft = RowDraft::NONE;
+            }
+            Some(sorted)
+        });
+        match sorted {
+            Ok(Some(sorted)) => sorted,
+            // The thread ends, or a row sends another one while it is taken apart.
+            Ok(None) | Err(_) => self.sort_into(&mut RowDraft::default(), shape, row),
+        }
+    }
+
+    #[inline(never)]
+    fn sort_into<T: Serialize + ?Sized>(
+        &self,
+        draft: &mut RowDraft,
+        shape: &TableShape,
+        row: &T,
+    ) -> Result<RowValues, RowError> {
+        draft.clear();
         let mut sorting =
-            Sorting { shape, fields, values, key_parts: 0, next: 0, is_sorted: true, error: None };
-        let encoded = encode(row, |position, field, value| sorting.take(position, field, value));
-        let sorted = match sorting.error.take() {
+            Sorting { sorter: self, shape, draft, key_parts: 0, is_expected: true, error: None };
+        let encoded = encode(row, &mut sorting);
+        match sorting.error.take() {
             Some(error) => Err(error),
             None => encoded.map_err(RowError::InvalidValue).and_then(|()| sorting.sorted()),
-        };
-        give_back_scratch(sorting.values);
-        sorted
+        }
     }
 }
 
@@ -108,35 +137,83 @@ impl ColumnRule {
             ValueRef::Real(_) => self.affinity != Affinity::Text,
         }
     }
+
+    /// The kinds of values about which there is nothing to decide.
+    fn plain(&self) -> Kinds {
+        let examples = [
+            ValueRef::Null,
+            ValueRef::Integer(0),
+            ValueRef::Real(0.0),
+            ValueRef::Text(b""),
+            ValueRef::Blob(b""),
+        ];
+        let plain = examples.into_iter().filter(|value| !self.leaves_out(*value) && self.is_kept(*value));
+        Kinds(plain.map(Kinds::bit).sum())
+    }
+}
+
+/// Some of the five kinds of values.
+#[derive(Clone, Copy)]
+struct Kinds(u8);
+
+impl Kinds {
+    #[inline]
+    fn bit(value: ValueRef<'_>) -> u8 {
+        match value {
+            ValueRef::Null => 1,
+            ValueRef::Integer(_) => 1 << 1,
+            ValueRef::Real(_) => 1 << 2,
+            ValueRef::Text(_) => 1 << 3,
+            ValueRef::Blob(_) => 1 << 4,
+        }
+    }
+
+    #[inline]
+    fn has_that_of(self, value: ValueRef<'_>) -> bool {
+        self.0 & Self::bit(value) != 0
+    }
 }
 
 /// Takes the fields of one row as they come.
 struct Sorting<'s> {
+    sorter: &'s RowSorter,
     shape: &'s TableShape,
-    fields: &'s [Field],
-    values: RowValues,
+    draft: &'s mut RowDraft,
     /// How many of the values are parts of the key.
     key_parts: usize,
-    /// The least rank that the next value may have.
-    next: usize,
-    /// Each value so far had a higher rank than the one before.
-    is_sorted: bool,
+    /// All came as the fields that were expected, or as some of them.
+    is_expected: bool,
+    /// What comes behind the first error is of no account.
     error: Option<RowError>,
 }
 
-impl Sorting<'_> {
+impl Take for &mut Sorting<'_> {
+    // So that the kind of the value is known.
+    #[inline(always)]
     fn take(&mut self, position: usize, name: &str, value: ValueRef<'_>) {
-        if self.error.is_some() {
-            return;
+        match self.sorter.fields.get(position.wrapping_sub(1)) {
+            Some(field) if is_same(field.name, name) && field.plain.has_that_of(value) => {
+                self.push(&field.rule, value);
+            }
+            _ => self.take_other(position, name, value),
         }
-        let rule = match self.fields.get(position.wrapping_sub(1)) {
-            // Mostly it is the very same text.
-            Some(field) if std::ptr::eq(field.name, name) || field.name == name => field.rule,
+    }
+}
+
+impl Sorting<'_> {
+    /// A field that is not where it was expected, or a value that asks for a closer look.
+    #[inline(never)]
+    fn take_other(&mut self, position: usize, name: &str, value: ValueRef<'_>) {
+        let rule = match self.sorter.fields.get(position.wrapping_sub(1)) {
+            Some(field) if is_same(field.name, name) => field.rule,
             _ => match self.shape.column(name) {
-                Some(column) => ColumnRule::of(self.shape, column),
+                Some(column) => {
+                    self.is_expected = false;
+                    ColumnRule::of(self.shape, column)
+                }
                 None => {
                     let (table, column) = (self.shape.name.clone(), name.to_owned());
-                    self.error = Some(RowError::UnknownColumn { table, column });
+                    self.error.get_or_insert(RowError::UnknownColumn { table, column });
                     return;
                 }
             },
@@ -148,35 +225,40 @@ impl Sorting<'_> {
             && let Err(reason) = keeps(&self.shape.columns[rule.column], value)
         {
             let name = Some(name.to_owned());
-            self.error = Some(RowError::InvalidValue(InvalidValue { position, name, reason }));
+            self.error.get_or_insert(RowError::InvalidValue(InvalidValue { position, name, reason }));
         }
-        self.push(rule, value);
+        self.push(&rule, value);
     }
 
-    fn push(&mut self, rule: ColumnRule, value: ValueRef<'_>) {
-        self.is_sorted &= rule.rank >= self.next;
-        self.next = rule.rank + 1;
-        self.values.push(rule.column, value);
-        if rule.is_key {
-            self.key_parts += 1;
-            self.values.end_key();
+    #[inline(always)]
+    fn push(&mut self, rule: &ColumnRule, value: ValueRef<'_>) {
+        self.key_parts += usize::from(rule.is_key);
+        self.draft.push(rule.column, rule.is_key, value);
+    }
+
+    /// Whether each value has a higher rank than the one before.
+    fn is_sorted(&self) -> bool {
+        if self.is_expected {
+            return self.sorter.is_sorted;
         }
+        let ranks = self.draft.all().columns().map(|column| ColumnRule::of(self.shape, column).rank);
+        ranks.is_sorted_by(|one, next| one < next)
     }
 
     /// The values in a piece of memory of just their size.
     fn sorted(&self) -> Result<RowValues, RowError> {
         let shape = self.shape;
         // Fields mostly stand in the order of the columns, and the key in front.
-        if self.is_sorted && (self.key_parts == shape.key.len() || self.key_parts == 0) {
-            return Ok(self.values.clone());
+        if self.is_sorted() && (self.key_parts == shape.key.len() || self.key_parts == 0) {
+            return Ok(self.draft.to_values());
         }
-        let mut values: Vec<_> = self.values.all().iter().collect();
+        let mut values: Vec<_> = self.draft.all().iter().collect();
         values.sort_unstable_by_key(|(column, _)| *column);
         if values.windows(2).any(|pair| pair[0].0 == pair[1].0) {
             return Err(RowError::NamedTwice { table: shape.name.clone() });
         }
         // Without a part of the key, which has a default then, what there is of it is set like any other column.
-        let value_of = |part| self.values.all().value_of(part).map(|value| (part, value));
+        let value_of = |part| self.draft.all().value_of(part).map(|value| (part, value));
         let key: Option<Vec<_>> = shape.key.iter().map(|part| value_of(*part)).collect();
         let key = key.unwrap_or_default();
         let mut sorted = RowValues::default();
@@ -187,23 +269,16 @@ impl Sorting<'_> {
     }
 }
 
+/// Whether both names are the same. Mostly it is the very same text.
+#[inline]
+fn is_same(one: &str, other: &str) -> bool {
+    std::ptr::eq(one, other) || one == other
+}
+
 /// A thread keeps no more than this between two rows, in bytes.
-const LARGEST_SCRATCH: usize = 64 * 1024;
+const LARGEST_DRAFT: usize = 64 * 1024;
 
 thread_local! {
-    /// Where rows are put together: how much memory one takes shows only at its end.
-    static SCRATCH: Cell<RowValues> = const { Cell::new(RowValues::NONE) };
-}
-
-fn take_scratch() -> RowValues {
-    // A thread that ends may have none any more.
-    let mut scratch = SCRATCH.try_with(Cell::take).unwrap_or_default();
-    scratch.clear();
-    scratch
-}
-
-fn give_back_scratch(scratch: RowValues) {
-    if scratch.heap_bytes() <= LARGEST_SCRATCH {
-        let _ = SCRATCH.try_with(|kept| kept.set(scratch));
-    }
+    /// Where rows are put together.
+    static DRAFT: RefCell<RowDraft> = const { RefCell::new(RowDraft::NONE) };
 }

@@ -31,10 +31,7 @@ use crate::row::ValueRef;
 /// in; `None` is NULL, which is not the same for a column with a DEFAULT.
 ///
 /// Fails for the first field that cannot be stored as one value. Its position counts skipped fields, too.
-pub(crate) fn encode<T: Serialize + ?Sized>(
-    row: &T,
-    take: impl FnMut(usize, &str, ValueRef<'_>),
-) -> Result<(), InvalidValue> {
+pub(crate) fn encode<T: Serialize + ?Sized>(row: &T, take: impl Take) -> Result<(), InvalidValue> {
     row.serialize(RowEncoder { take }).map_err(|refused| refused.0)
 }
 
@@ -42,14 +39,22 @@ pub(crate) fn encode<T: Serialize + ?Sized>(
 #[cfg(test)]
 pub(crate) fn encoded<T: Serialize + ?Sized>(row: &T) -> Result<Vec<(String, Value)>, InvalidValue> {
     let mut columns = Vec::new();
-    encode(row, |_, name, value| columns.push((name.to_owned(), value.to_value())))?;
+    let take = |_: usize, name: &str, value: ValueRef<'_>| columns.push((name.to_owned(), value.to_value()));
+    encode(row, take)?;
     Ok(columns)
 }
 
 /// Gets the columns of a row.
-trait Take: FnMut(usize, &str, ValueRef<'_>) {}
+pub(crate) trait Take {
+    fn take(&mut self, position: usize, name: &str, value: ValueRef<'_>);
+}
 
-impl<F: FnMut(usize, &str, ValueRef<'_>)> Take for F {}
+#[cfg(test)]
+impl<F: FnMut(usize, &str, ValueRef<'_>)> Take for F {
+    fn take(&mut self, position: usize, name: &str, value: ValueRef<'_>) {
+        self(position, name, value);
+    }
+}
 
 struct RowEncoder<F> {
     take: F,
@@ -71,14 +76,15 @@ impl<F: Take> Serializer for RowEncoder<F> {
     type Ok = ();
     type Error = Refused;
     type SerializeStruct = Columns<F>;
-    type SerializeMap = Columns<F>;
+    type SerializeMap = Entries<F>;
 
+    #[inline]
     fn serialize_struct(self, _: &'static str, _: usize) -> Result<Columns<F>, Refused> {
-        Ok(Columns { take: self.take, fields: 0, name: None })
+        Ok(Columns { take: self.take, fields: 0 })
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Columns<F>, Refused> {
-        Ok(Columns { take: self.take, fields: 0, name: None })
+    fn serialize_map(self, _: Option<usize>) -> Result<Entries<F>, Refused> {
+        Ok(Entries { columns: Columns { take: self.take, fields: 0 }, name: None })
     }
 
     fn serialize_some<T: Serialize + ?Sized>(self, row: &T) -> Result<(), Refused> {
@@ -103,15 +109,21 @@ struct Columns<F> {
     take: F,
     /// Fields that came by, skipped ones included.
     fields: usize,
-    /// The key of a map's entry whose value is still to come.
+}
+
+/// The columns that a map gives.
+struct Entries<F> {
+    columns: Columns<F>,
+    /// The key of an entry whose value is still to come.
     name: Option<String>,
 }
 
 impl<F: Take> Columns<F> {
+    #[inline(always)]
     fn push<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), Refused> {
         self.fields += 1;
-        let Self { take, fields, .. } = self;
-        let encoder = ValueEncoder(|value: ValueRef<'_>| take(*fields, name, value));
+        let Self { take, fields } = self;
+        let encoder = ValueEncoder(|value: ValueRef<'_>| take.take(*fields, name, value));
         value.serialize(encoder).map_err(|reason| Refused::field(*fields, name, reason))
     }
 }
@@ -120,6 +132,7 @@ impl<F: Take> ser::SerializeStruct for Columns<F> {
     type Ok = ();
     type Error = Refused;
 
+    #[inline(always)]
     fn serialize_field<T: Serialize + ?Sized>(
         &mut self,
         name: &'static str,
@@ -128,6 +141,7 @@ impl<F: Take> ser::SerializeStruct for Columns<F> {
         self.push(name, value)
     }
 
+    #[inline]
     fn skip_field(&mut self, _: &'static str) -> Result<(), Refused> {
         self.fields += 1;
         Ok(())
@@ -138,7 +152,7 @@ impl<F: Take> ser::SerializeStruct for Columns<F> {
     }
 }
 
-impl<F: Take> ser::SerializeMap for Columns<F> {
+impl<F: Take> ser::SerializeMap for Entries<F> {
     type Ok = ();
     type Error = Refused;
 
@@ -150,7 +164,7 @@ impl<F: Take> ser::SerializeMap for Columns<F> {
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Refused> {
         let name =
             self.name.take().ok_or_else(|| Refused::row("a value of the map came without a key".into()))?;
-        self.push(&name, value)
+        self.columns.push(&name, value)
     }
 
     fn end(self) -> Result<(), Refused> {
@@ -167,6 +181,7 @@ impl Refused {
         Self(InvalidValue { position: 0, name: None, reason: reason.into_owned() })
     }
 
+    #[cold]
     fn field(position: usize, name: &str, reason: Reason) -> Self {
         Self(InvalidValue { position, name: Some(name.to_owned()), reason: reason.0.into_owned() })
     }

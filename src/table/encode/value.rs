@@ -11,7 +11,8 @@ use crate::row::{Unstorable, ValueRef};
 const GREATEST_RESERVE: usize = 64 * 1024;
 
 /// Turns what one field holds into a value, and gives that to the function, which is called at most once. A text
-/// stays where it is.
+/// stays where it is. The kinds that rows are mostly made of go the whole way in one piece, so that it is known
+/// which kind it is.
 pub(super) struct ValueEncoder<F>(pub(super) F);
 
 impl<F> ValueEncoder<F> {
@@ -27,6 +28,7 @@ impl<F> ValueEncoder<F> {
 }
 
 impl<F: FnOnce(ValueRef<'_>)> ValueEncoder<F> {
+    #[inline(always)]
     fn take(self, value: ValueRef<'_>) -> Result<(), Reason> {
         (self.0)(value);
         Ok(())
@@ -41,6 +43,7 @@ impl From<Unstorable> for Reason {
 
 macro_rules! integers {
     ($($method:ident $type:ty;)+) => {$(
+        #[inline(always)]
         fn $method(self, value: $type) -> Result<(), Reason> {
             self.take(ValueRef::Integer(value.into()))
         }
@@ -92,6 +95,7 @@ impl<F: FnOnce(ValueRef<'_>)> Serializer for ValueEncoder<F> {
         self.serialize_str(value.encode_utf8(&mut [0; 4]))
     }
 
+    #[inline(always)]
     fn serialize_str(self, value: &str) -> Result<(), Reason> {
         self.take(ValueRef::Text(value.as_bytes()))
     }
