@@ -24,6 +24,7 @@ pub(crate) use shape::{Affinity, ColumnShape, Revision, ShapeRequest, TableShape
 pub(crate) use values::{ColumnMask, RowValues, ValueRef, Values};
 
 pub use key::IntoKey;
+pub(crate) use receipt::Filled;
 pub use receipt::{BulkReceipt, RowReceipt};
 pub use shape::RevisionKind;
 pub use value::{IntoValue, Unstorable, Value};

@@ -23,8 +23,24 @@ pub struct RowReceipt {
     pub(crate) filled: Filled,
 }
 
-/// Columns that the database filled in.
-pub(crate) type Filled = Vec<(Arc<str>, Value)>;
+/// Columns that the database filled in. Mostly there are none, and an answer is moved often: then it takes one word.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Filled(Option<Box<FilledColumns>>);
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct FilledColumns {
+    columns: Vec<(Arc<str>, Value)>,
+}
+
+impl Filled {
+    pub(crate) fn push(&mut self, name: Arc<str>, value: Value) {
+        self.0.get_or_insert_default().columns.push((name, value));
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &(Arc<str>, Value)> {
+        self.0.iter().flat_map(|filled| &filled.columns)
+    }
+}
 
 impl RowReceipt {
     /// A value that the database filled in when it made the row, because the command left the column out: an id,

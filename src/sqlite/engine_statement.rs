@@ -4,12 +4,13 @@
 //! handed to users without the authorizer being asked.
 
 use std::ffi::{CStr, c_char, c_int};
+use std::marker::PhantomData;
 use std::{ptr, slice};
 
 use rusqlite::{Connection, ffi};
 
 use crate::error::SqliteError;
-use crate::row::{Value, ValueRef};
+use crate::row::{Value, ValueRef, Values};
 
 /// One prepared statement. It must be dropped before its connection.
 pub(crate) struct EngineStatement {
@@ -74,7 +75,19 @@ impl EngineStatement {
         values: impl IntoIterator<Item = ValueRef<'v>>,
         on_row: impl FnMut(&EngineRow<'_>),
     ) -> Result<(), SqliteError> {
-        let result = self.bind_all(values).and_then(|()| self.step_all(on_row));
+        // From inside: much faster for chained iterators than one `next` after the other.
+        self.run_bound(|binder| values.into_iter().for_each(|value| binder.value(value)), on_row)
+    }
+
+    /// The same with the values that `bind` binds. They outlive the run: `'v` does.
+    pub(crate) fn run_bound<'v>(
+        &self,
+        bind: impl FnOnce(&mut Binder<'v>),
+        on_row: impl FnMut(&EngineRow<'_>),
+    ) -> Result<(), SqliteError> {
+        let mut binder = Binder { raw: self.raw, bound: 0, code: ffi::SQLITE_OK, values: PhantomData };
+        bind(&mut binder);
+        let result = self.check(&binder).and_then(|()| self.step_all(on_row));
         // SAFETY: as in `run`. SQLite reads bound values while it steps, and nowhere else: from here on no step
         // comes before all parameters are bound anew, so what they point to may go.
         unsafe { ffi::sqlite3_reset(self.raw) };
@@ -98,36 +111,13 @@ impl EngineStatement {
         unsafe { ffi::sqlite3_column_count(self.raw) > 0 }
     }
 
-    /// The caller resets the statement before the values go.
-    fn bind_all<'v>(&self, values: impl IntoIterator<Item = ValueRef<'v>>) -> Result<(), SqliteError> {
-        let mut at = 0;
-        // From inside: much faster for chained iterators than one `next` after the other.
-        let bound = values.into_iter().try_for_each(|value| {
-            at += 1;
-            // SAFETY: as in `run`. SQLITE_STATIC lets SQLite read text and bytes in place: they outlive all steps
-            // of this run.
-            let code = unsafe {
-                match value {
-                    ValueRef::Null => ffi::sqlite3_bind_null(self.raw, at),
-                    ValueRef::Integer(integer) => ffi::sqlite3_bind_int64(self.raw, at, integer),
-                    ValueRef::Real(real) => ffi::sqlite3_bind_double(self.raw, at, real),
-                    ValueRef::Text(text) => {
-                        let (start, length) = (text.as_ptr().cast(), text.len() as u64);
-                        let utf8 = ffi::SQLITE_UTF8 as u8;
-                        ffi::sqlite3_bind_text64(self.raw, at, start, length, ffi::SQLITE_STATIC(), utf8)
-                    }
-                    // A null pointer would bind NULL; that of an empty slice is not null.
-                    ValueRef::Blob(bytes) => {
-                        let (start, length) = (bytes.as_ptr().cast(), bytes.len() as u64);
-                        ffi::sqlite3_bind_blob64(self.raw, at, start, length, ffi::SQLITE_STATIC())
-                    }
-                }
-            };
-            if code == ffi::SQLITE_OK { Ok(()) } else { Err(code) }
-        });
-        bound.map_err(|code| error_of(self.database, code))?;
-        // One that was left out would still point to a value of an earlier run.
-        if at == self.parameters { Ok(()) } else { Err(error_of_code(ffi::SQLITE_RANGE)) }
+    fn check(&self, binder: &Binder<'_>) -> Result<(), SqliteError> {
+        match binder.code {
+            // One that was left out would still point to a value of an earlier run.
+            ffi::SQLITE_OK if binder.bound == self.parameters => Ok(()),
+            ffi::SQLITE_OK => Err(error_of_code(ffi::SQLITE_RANGE)),
+            code => Err(error_of(self.database, code)),
+        }
     }
 
     fn step_all(&self, mut on_row: impl FnMut(&EngineRow<'_>)) -> Result<(), SqliteError> {
@@ -139,6 +129,60 @@ impl EngineStatement {
                 code => return Err(error_of(self.database, code)),
             }
         }
+    }
+}
+
+/// Binds values to the parameters of a statement that is about to run, one after the other. They are read where they
+/// lie, as long as it runs.
+pub(crate) struct Binder<'v> {
+    raw: *mut ffi::sqlite3_stmt,
+    /// How many are bound.
+    bound: c_int,
+    /// What SQLite said of the last one; after an error nothing more is bound.
+    code: c_int,
+    values: PhantomData<&'v ()>,
+}
+
+impl<'v> Binder<'v> {
+    /// Binds the value of the next parameter.
+    #[inline(always)]
+    pub(crate) fn value(&mut self, value: ValueRef<'v>) {
+        if self.code != ffi::SQLITE_OK {
+            return;
+        }
+        self.bound += 1;
+        let at = self.bound;
+        // SAFETY: as in `run`: a binder lives only while its statement binds. SQLITE_STATIC lets SQLite read text and
+        // bytes in place: they outlive all steps of this run, behind which the statement is reset.
+        self.code = unsafe {
+            match value {
+                ValueRef::Null => ffi::sqlite3_bind_null(self.raw, at),
+                ValueRef::Integer(integer) => ffi::sqlite3_bind_int64(self.raw, at, integer),
+                ValueRef::Real(real) => ffi::sqlite3_bind_double(self.raw, at, real),
+                ValueRef::Text(text) => {
+                    let (start, length) = (text.as_ptr().cast(), text.len() as u64);
+                    let utf8 = ffi::SQLITE_UTF8 as u8;
+                    ffi::sqlite3_bind_text64(self.raw, at, start, length, ffi::SQLITE_STATIC(), utf8)
+                }
+                // A null pointer would bind NULL; that of an empty slice is not null.
+                ValueRef::Blob(bytes) => {
+                    let (start, length) = (bytes.as_ptr().cast(), bytes.len() as u64);
+                    ffi::sqlite3_bind_blob64(self.raw, at, start, length, ffi::SQLITE_STATIC())
+                }
+            }
+        };
+    }
+
+    /// Binds the value of the next parameter, if there is one.
+    pub(crate) fn integer(&mut self, value: Option<i64>) {
+        if let Some(integer) = value {
+            self.value(ValueRef::Integer(integer));
+        }
+    }
+
+    /// Binds the values of the next parameters.
+    pub(crate) fn values(&mut self, values: Values<'v>) {
+        values.for_each(|_, value| self.value(value));
     }
 }
 
@@ -185,6 +229,7 @@ impl Drop for EngineStatement {
 }
 
 /// The connection's last error, as rusqlite would give it.
+#[cold]
 fn error_of(database: *mut ffi::sqlite3, code: c_int) -> SqliteError {
     // SAFETY: `database` is a live connection used on its own thread; SQLite returns a text that is valid
     // until the next call on it, and it is copied at once.

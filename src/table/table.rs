@@ -302,14 +302,17 @@ impl<T: Serialize + DeserializeOwned + 'static> Table<T> {
             WriteTask::Modify(Box::new(ModifyCall { table, key, columns, change: Box::new(changed) }))
         });
         self.store.write_task(task, |WriteOutput { receipt, value }| match value {
-            WriteValue::Modified(effect, value) => match value.downcast::<Contained<R>>() {
-                Ok(value) => {
-                    let receipt = receipt_of(receipt.sequence, effect);
-                    Ok(Some(Modified { value: value.into_inner(), receipt }))
+            WriteValue::Modified(modified) => {
+                let (effect, value) = *modified;
+                match value.downcast::<Contained<R>>() {
+                    Ok(value) => {
+                        let receipt = receipt_of(receipt.sequence, effect);
+                        Ok(Some(Modified { value: value.into_inner(), receipt }))
+                    }
+                    // The box was made above from an `R`, and nothing in between looks into it.
+                    Err(_) => unreachable!("a closure's value has the closure's type"),
                 }
-                // The box was made above from an `R`, and nothing in between looks into it.
-                Err(_) => unreachable!("a closure's value has the closure's type"),
-            },
+            }
             _ => Ok(None),
         })
     }

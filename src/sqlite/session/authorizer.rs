@@ -128,9 +128,14 @@ impl Guard {
         self.watched.store(watched, Ordering::Relaxed);
     }
 
+    /// Whether there are notes to take.
+    pub fn has_asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed) != 0
+    }
+
     /// Takes the notes and clears them. Costs one load when SQLite asked nothing.
     pub fn take_notes(&self) -> AuthorizerNotes {
-        if self.asked.load(Ordering::Relaxed) == 0 {
+        if !self.has_asked() {
             return AuthorizerNotes::default();
         }
         self.asked.store(0, Ordering::Relaxed);

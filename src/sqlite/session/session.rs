@@ -16,7 +16,7 @@ use crate::error::SqliteError;
 use crate::handle::params::Params;
 use crate::handle::rows::ResultRows;
 use crate::row::ValueRef;
-use crate::sqlite::engine_statement::{EngineRow, EngineStatement};
+use crate::sqlite::engine_statement::{Binder, EngineRow, EngineStatement};
 use crate::sync::Arc;
 
 /// Runs users' SQL on a connection, inside a transaction that the engine began.
@@ -161,13 +161,34 @@ impl<'c> Session<'c> {
         values: impl IntoIterator<Item = ValueRef<'v>>,
         on_row: impl FnMut(&EngineRow<'_>),
     ) -> Result<(), SessionError> {
+        self.run_bound(
+            statement,
+            facts,
+            |binder| values.into_iter().for_each(|value| binder.value(value)),
+            on_row,
+        )
+    }
+
+    /// The same with the values that `bind` binds.
+    pub fn run_bound<'v>(
+        &self,
+        statement: &EngineStatement,
+        facts: &StatementFacts,
+        bind: impl FnOnce(&mut Binder<'v>),
+        on_row: impl FnMut(&EngineRow<'_>),
+    ) -> Result<(), SessionError> {
         self.starts(facts);
-        statement.run_with(values, on_row).map_err(|error| self.failure_of_rows(error))?;
+        statement.run_bound(bind, on_row).map_err(|error| self.failure_of_rows(error))?;
+        // Mostly SQLite has asked nothing.
+        if !self.state.guard.has_asked() && !facts.changes_schema {
+            return Ok(());
+        }
         let text = || TextFacts::default();
         self.stepped(text, facts, facts.read_only, facts.returns_rows).map_err(Failure::into_session)?;
         Ok(())
     }
 
+    #[cold]
     fn failure_of_rows(&self, error: SqliteError) -> SessionError {
         if let Some(what) = self.state.guard.take_denied() {
             return SessionError::NotAllowed { what };

@@ -138,9 +138,10 @@ impl SessionState {
         connection.flush_prepared_statement_cache();
     }
 
-    /// The schema, if it was read and cannot have changed since.
-    pub fn known_schema(&self) -> Option<Arc<SchemaFacts>> {
-        if self.schema_unsure.get() { None } else { self.schema.borrow().clone() }
+    /// Whether this is the schema that was read last, and it cannot have changed since.
+    pub fn is_known_schema(&self, schema: &Arc<SchemaFacts>) -> bool {
+        let is_same = |known: &Arc<SchemaFacts>| Arc::ptr_eq(known, schema);
+        !self.schema_unsure.get() && self.schema.borrow().as_ref().is_some_and(is_same)
     }
 
     pub(super) fn schema_facts(&self, connection: &Connection) -> rusqlite::Result<Arc<SchemaFacts>> {

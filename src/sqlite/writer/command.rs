@@ -139,12 +139,12 @@ pub(crate) struct WriteOutput {
     pub(crate) value: WriteValue,
 }
 
-/// The value beside the receipt.
+/// The value beside the receipt. Rare and large kinds are boxed, as with [`WriteTask`].
 pub(crate) enum WriteValue {
     None,
     Row(RowEffect),
     /// What a read-modify-write did, and what its closure returned.
-    Modified(RowEffect, Box<dyn Any + Send>),
+    Modified(Box<(RowEffect, Box<dyn Any + Send>)>),
     Rows(ResultRows),
     Closure(Box<dyn Any + Send>),
 }

@@ -21,9 +21,8 @@ impl Transaction {
     /// else happens.
     pub(super) fn joins(&self, task: &WriteTask) -> bool {
         let WriteTask::Row(command) = task else { return false };
-        let Some(schema) = self.state.known_schema() else { return false };
         let desks = self.desks.borrow();
-        desks.known_facts(&command.table, &schema).is_some_and(|facts| facts.is_quiet)
+        desks.known_facts(&command.table, &self.state).is_some_and(|facts| facts.is_quiet)
     }
 
     /// Carries out commands that all join.
@@ -88,6 +87,7 @@ struct Run<'r> {
     commands: Vec<&'r RowCommand>,
     plan: Plan,
     first_sequence: u64,
+    /// With chains: what is answered already, which need not be the first ones.
     answers: Vec<RunAnswer>,
 }
 
@@ -100,47 +100,47 @@ impl<'r> Run<'r> {
         commands: &'r [&mut WriteCommand],
         first_sequence: u64,
     ) -> Option<Self> {
-        let schema = session.schema().ok()?;
-        let desks = transaction.desks.borrow();
-        let mut rows: Vec<(&RowCommand, &TableFacts)> = Vec::with_capacity(commands.len());
-        let known: Option<Vec<Arc<TableFacts>>> = commands
-            .iter()
-            .map(|command| match &command.task {
-                WriteTask::Row(row) => desks.known_facts(&row.table, &schema).cloned(),
-                _ => None,
-            })
-            .collect();
-        let known = known?;
-        drop(desks);
-        for (command, facts) in commands.iter().zip(&known) {
-            if let WriteTask::Row(row) = &command.task {
-                rows.push((row, facts));
+        let mut all: Vec<&RowCommand> = Vec::with_capacity(commands.len());
+        let plan = {
+            let desks = transaction.desks.borrow();
+            let mut rows: Vec<(&RowCommand, &TableFacts)> = Vec::with_capacity(commands.len());
+            for command in commands {
+                let WriteTask::Row(row) = &command.task else { return None };
+                rows.push((row, desks.known_facts(&row.table, &transaction.state)?));
+                all.push(row);
             }
-        }
-        let plan = Plan::of(&rows, first_sequence);
-        let commands: Vec<&RowCommand> = rows.into_iter().map(|(row, _)| row).collect();
-        let answers = commands.iter().map(|_| None).collect();
+            Plan::of(&rows, first_sequence)
+        };
+        let (commands, answers) = (all, Vec::new());
         Some(Self { transaction, session, board, commands, plan, first_sequence, answers })
     }
 
     /// `None`: the transaction is gone.
     fn carry_out(mut self) -> Option<Vec<Joined<WriteCommand>>> {
+        if self.plan.chains.is_empty() {
+            let mut answers = Vec::with_capacity(self.commands.len());
+            for at in 0..self.commands.len() {
+                answers.push(self.one(at)?);
+            }
+            return Some(answers);
+        }
+        self.answers.resize_with(self.commands.len(), || None);
         for at in 0..self.commands.len() {
             match self.plan.places[at] {
-                Place::Alone => self.one(at)?,
+                Place::Alone => self.answer(at)?,
                 Place::Chain(chain) => {
                     if !self.chain(chain)? {
                         // Those before this place had to wait for it; those behind have places of their own.
                         for member in self.waiting(chain, at) {
-                            self.one(member)?;
+                            self.answer(member)?;
                         }
-                        self.one(at)?;
+                        self.answer(at)?;
                     }
                 }
                 // Answered by its chain already, or waiting for the place of it, unless the chain has failed.
                 Place::Member(chain) => {
                     if self.answers[at].is_none() && self.is_over(chain, at) {
-                        self.one(at)?;
+                        self.answer(at)?;
                     }
                 }
             }
@@ -148,8 +148,14 @@ impl<'r> Run<'r> {
         self.answers.into_iter().collect()
     }
 
+    /// Carries out one command by itself and keeps its answer.
+    fn answer(&mut self, at: usize) -> Option<()> {
+        self.answers[at] = Some(self.one(at)?);
+        Some(())
+    }
+
     /// Carries out one command by itself.
-    fn one(&mut self, at: usize) -> Option<()> {
+    fn one(&self, at: usize) -> Option<Joined<WriteCommand>> {
         let (command, sequence) = (self.commands[at], self.first_sequence + at as u64);
         let result =
             self.isolated(&command.table, |run, desk| rows::carry_out(desk, run.session, command, sequence))?;
@@ -161,32 +167,30 @@ impl<'r> Run<'r> {
             return None;
         }
         let deletes = self.session.take_deletes();
-        self.answers[at] = Some(match result {
+        Some(match result {
             Ok(effect) => joined(effect, sequence, deletes),
             Err(error) => Joined::Failed(error),
-        });
-        Some(())
+        })
     }
 
     /// Carries out a chain as one statement and gives whether that went well.
     fn chain(&mut self, chain: usize) -> Option<bool> {
-        let members = self.plan.chains[chain].members.len();
-        let head = self.commands[self.plan.chains[chain].members[0].command];
+        let chain = &self.plan.chains[chain];
+        let head = self.commands[chain.members[0].command];
         let result = self.isolated(&head.table, |run, desk| {
-            let chain = &run.plan.chains[chain];
             rows::carry_out_chain(desk, run.session, chain, head, run.first_sequence)
         })?;
         let deletes = self.session.take_deletes();
         let Ok(Some(answers)) = result else { return Some(false) };
-        for (member, answer) in (0..members).zip(answers) {
-            let at = self.plan.chains[chain].members[member].command;
+        for (member, answer) in chain.members.iter().zip(answers) {
+            let at = member.command;
             let sequence = self.first_sequence + at as u64;
             self.answers[at] = Some(match answer {
                 Ok(effect) => joined(effect, sequence, deletes),
                 Err(failure) => Joined::Failed(self.transaction.row_error(failure)),
             });
         }
-        self.board.coalesced.add(members as u64 - 1);
+        self.board.coalesced.add(chain.members.len() as u64 - 1);
         Some(true)
     }
 

@@ -240,8 +240,8 @@ impl Storage for SqliteStorage {
         let joined = self.transaction.apply_together(commands, first_sequence, board);
         board.write_started.clear();
         let joined = joined?;
-        for command in commands.iter().filter(|_| !self.growth.is_empty()) {
-            self.growth.note(&command.task, true, &self.engine.keeper);
+        if !self.growth.is_empty() {
+            commands.iter().for_each(|command| self.growth.note(&command.task, true, &self.engine.keeper));
         }
         for (sequence, one) in (first_sequence..).zip(&joined) {
             if let Joined::Done { output, .. } = one {

@@ -372,7 +372,7 @@ impl Transaction {
         self.recorder.record(watch, isolation, Some(Own { table, changes, is_quiet }));
         let rows_changed = effect.as_ref().map_or(0, |effect| effect.rows_changed);
         let value = match (effect, returned) {
-            (Some(effect), Some(value)) => WriteValue::Modified(effect, value),
+            (Some(effect), Some(value)) => WriteValue::Modified(Box::new((effect, value))),
             _ => WriteValue::None,
         };
         Ok(Done { rows_changed, value })

@@ -65,7 +65,7 @@ impl Row<'_, '_> {
             .values()
             .chain(raised.iter().flat_map(|(_, value)| [value.into(), value.into()]))
             .chain(by)
-            .chain(step.as_ref().map(ValueRef::from))
+            .chain(step.map(ValueRef::Integer))
             .chain(key.values())
             .chain(expected.iter().chain(held).map(ValueRef::from))
             .chain(compared.iter().map(|(_, value)| value.into()))

@@ -219,7 +219,7 @@ impl PieceWork<'_, '_> {
         let (is_update, set) = (set.is_some(), set.unwrap_or(Values::NONE));
         let change = self.desk.statement(self.session, form, std::iter::once(column).chain(set.columns()))?;
         let range = range.iter().copied().map(ValueRef::from);
-        let values = set.values().chain(revision.as_ref().map(ValueRef::from)).chain(range);
+        let values = set.values().chain(revision.map(ValueRef::Integer)).chain(range);
         let told = &mut self.told;
         self.session.run_for_rows(&change.statement, &change.facts, values, |row| {
             let Some(told) = told else { return };

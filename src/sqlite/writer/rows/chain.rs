@@ -9,23 +9,20 @@ use crate::error::Conflict;
 use crate::row::{RevisionKind, RowCommand, Value, ValueRef};
 use crate::sqlite::session::Session;
 
-/// What each member of a chain is answered, in order.
-pub(in crate::sqlite::writer) type ChainAnswers = Vec<Result<RowEffect, RowFailure>>;
-
 /// Carries out the chain whose first command is `head`. The commands of the run have sequences from
 /// `first_sequence`.
 ///
-/// `None`: the statement failed or found no row, and left nothing behind. Then the members have to be carried
+/// Gives what each member is answered, in order. `None`: the statement failed or found no row, and left nothing behind. Then the members have to be carried
 /// out one after the other, which finds out what each has to be told. An error: something was left behind.
-pub(in crate::sqlite::writer) fn carry_out_chain(
+pub(in crate::sqlite::writer) fn carry_out_chain<'c>(
     desk: &mut TableDesk,
     session: &Session<'_>,
-    chain: &Chain,
+    chain: &'c Chain,
     head: &RowCommand,
     first_sequence: u64,
-) -> Result<Option<ChainAnswers>, RowFailure> {
+) -> Result<Option<impl Iterator<Item = Result<RowEffect, RowFailure>> + use<'c>>, RowFailure> {
     let before = session.connection().total_changes();
-    let sequence_of = |command: usize| first_sequence + command as u64;
+    let sequence_of = move |command: usize| first_sequence + command as u64;
     let Some(last_change) = chain.last_change() else { return Ok(None) };
     let mut row = Row { desk, session, sequence: sequence_of(last_change) };
     let (key, set) = (head.values.key(), &chain.set);
@@ -43,7 +40,7 @@ pub(in crate::sqlite::writer) fn carry_out_chain(
     let kind = row.desk.shape().revision.map(|revision| revision.kind);
     // What the row's revision was before the first member.
     let base = done.revision.map(|last| last - i64::from(chain.changes));
-    let revision_after = |changes: u32| match kind? {
+    let revision_after = move |changes: u32| match kind? {
         RevisionKind::Counter => base.map(|base| base + i64::from(changes)),
         RevisionKind::Sequence => {
             let changed = |member: &&ChainMember| {
@@ -56,7 +53,7 @@ pub(in crate::sqlite::writer) fn carry_out_chain(
                 .and_then(|member| i64::try_from(sequence_of(member.command)).ok())
         }
     };
-    let answers = chain.members.iter().map(|member| match member.role {
+    let answers = chain.members.iter().map(move |member| match member.role {
         MemberRole::Change => {
             let is_head = member.changes_before == 0;
             let revision = revision_after(member.changes_before + 1);
@@ -74,7 +71,7 @@ pub(in crate::sqlite::writer) fn carry_out_chain(
             Err(RowFailure::Conflict(Conflict { exists: true, revision }))
         }
     });
-    Ok(Some(answers.collect()))
+    Ok(Some(answers))
 }
 
 /// Carried out only where every revision in between is known: what is done is never done again.

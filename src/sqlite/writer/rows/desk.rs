@@ -6,7 +6,7 @@ use crate::coalescing::TableFacts;
 use crate::row::{ColumnMask, RowValues, TableShape};
 use crate::sqlite::engine_statement::EngineStatement;
 use crate::sqlite::schema::{fits_schema, read_facts};
-use crate::sqlite::session::{SchemaFacts, Session, SessionError, StatementFacts};
+use crate::sqlite::session::{SchemaFacts, Session, SessionError, SessionState, StatementFacts};
 use crate::sync::Arc;
 
 /// Tables that are kept; one more takes the place of the one that was used least lately.
@@ -29,7 +29,7 @@ pub(in crate::sqlite::writer) struct TableDesk {
     /// The schema that the rest belongs to.
     schema: Arc<SchemaFacts>,
     /// `None`: the handle's shape does not fit this schema any more.
-    facts: Option<Arc<TableFacts>>,
+    facts: Option<TableFacts>,
     /// The one used last in front.
     statements: Vec<RowStatement>,
 }
@@ -52,6 +52,15 @@ impl TableDesks {
         session: &Session<'_>,
         shape: &Arc<TableShape>,
     ) -> Result<&mut TableDesk, RowFailure> {
+        // Mostly it is the one used last, and nothing has changed.
+        let is_first = |desk: &TableDesk| {
+            Arc::ptr_eq(&desk.shape, shape)
+                && desk.facts.is_some()
+                && session.state().is_known_schema(&desk.schema)
+        };
+        if self.desks.first().is_some_and(is_first) {
+            return Ok(&mut self.desks[0]);
+        }
         let schema = session.schema()?;
         let at = match self.place(shape) {
             Some(at) if Arc::ptr_eq(&self.desks[at].schema, &schema) => at,
@@ -73,14 +82,14 @@ impl TableDesks {
         Ok(desk)
     }
 
-    /// What is known of a table under this schema, if anything is.
+    /// What is known of a table under the schema that holds now, if anything is.
     pub(in crate::sqlite::writer) fn known_facts(
         &self,
         shape: &Arc<TableShape>,
-        schema: &Arc<SchemaFacts>,
-    ) -> Option<&Arc<TableFacts>> {
-        let desk = &self.desks[self.place(shape)?];
-        desk.facts.as_ref().filter(|_| Arc::ptr_eq(&desk.schema, schema))
+        state: &SessionState,
+    ) -> Option<&TableFacts> {
+        let desk = self.desks.get(self.place(shape)?)?;
+        desk.facts.as_ref().filter(|_| state.is_known_schema(&desk.schema))
     }
 
     fn place(&self, shape: &Arc<TableShape>) -> Option<usize> {
@@ -100,7 +109,7 @@ impl TableDesk {
                 .and_then(|fits| fits.then(|| read_facts(connection, &shape)).transpose());
             facts.map_err(SessionError::Sqlite)
         })?;
-        Ok(Self { shape, schema, facts: facts.map(Arc::new), statements: Vec::new() })
+        Ok(Self { shape, schema, facts, statements: Vec::new() })
     }
 
     pub(in crate::sqlite::writer) fn shape(&self) -> &Arc<TableShape> {
@@ -117,20 +126,20 @@ impl TableDesk {
         self.facts.as_ref().is_none_or(|facts| facts.needs_savepoint)
     }
 
-    /// The statement of an insert or update that sets these columns, prepared once.
+    /// The statement of an insert or update that sets these columns, prepared once, and the shape beside it.
     pub(super) fn statement_of_row(
         &mut self,
         session: &Session<'_>,
         form: Form,
         set: &RowValues,
-    ) -> Result<&RowStatement, RowFailure> {
+    ) -> Result<(&TableShape, &RowStatement), RowFailure> {
         let mask = set.set_columns();
         // Mostly it is the one used last. Columns to set rise, so that a mask has no more to tell.
         let is_first = |one: &RowStatement| mask.is_exact() && one.column_mask == mask && one.form == form;
-        if self.statements.first().is_some_and(is_first) {
-            return Ok(&self.statements[0]);
+        if !self.statements.first().is_some_and(is_first) {
+            self.statement(session, form, set.set().columns())?;
         }
-        self.statement(session, form, set.set().columns())
+        Ok((&self.shape, &self.statements[0]))
     }
 
     /// The statement of a form over these columns, prepared once.

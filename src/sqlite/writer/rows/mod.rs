@@ -14,7 +14,7 @@ mod row;
 mod text;
 
 use crate::error::Conflict;
-use crate::row::Value;
+use crate::row::Filled;
 use crate::sqlite::session::SessionError;
 
 pub(super) use bulk::{BulkProgress, Piece, PieceEnd, carry_out_piece, piece_time};
@@ -30,7 +30,7 @@ pub(crate) struct RowEffect {
     pub(crate) revision: Option<i64>,
     pub(crate) created: bool,
     pub(crate) rowid: Option<i64>,
-    pub(crate) filled: Vec<(crate::sync::Arc<str>, Value)>,
+    pub(crate) filled: Filled,
 }
 
 /// Why a row command failed.

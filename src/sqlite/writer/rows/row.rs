@@ -4,7 +4,9 @@ use super::desk::TableDesk;
 use super::text::{Form, GuardForm};
 use super::{RowEffect, RowFailure};
 use crate::error::Conflict;
-use crate::row::{Guard, RevisionKind, RowCommand, RowOp, RowValues, TableShape, Value, ValueRef, Values};
+use crate::row::{
+    Filled, Guard, RevisionKind, RowCommand, RowOp, RowValues, TableShape, Value, ValueRef, Values,
+};
 use crate::sqlite::session::Session;
 use crate::sync::Arc;
 
@@ -71,36 +73,43 @@ impl Row<'_, '_> {
         set: &RowValues,
         changes: u32,
     ) -> Result<RowEffect, RowFailure> {
-        let shape = Arc::clone(self.desk.shape());
-        let revision = revision_value(&shape, changes, self.sequence);
+        let revision = revision_value(self.desk.shape(), changes, self.sequence);
+        let is_quiet = self.desk.is_quiet();
         let form = Form::Insert { with_key: !key.is_empty(), or_ignore };
-        let insert = self.desk.statement_of_row(self.session, form, set)?;
-        let mut filled = Vec::new();
-        let values = key.values().chain(set.set().values()).chain(revision.as_ref().map(ValueRef::from));
-        self.session.run_for_rows(&insert.statement, &insert.facts, values, |row| {
-            for (at, column) in insert.filled.iter().enumerate() {
-                filled.push((name(&shape, *column), row.value(at)));
-            }
-        })?;
+        let (shape, insert) = self.desk.statement_of_row(self.session, form, set)?;
+        let mut filled = Filled::default();
+        self.session.run_bound(
+            &insert.statement,
+            &insert.facts,
+            |binder| {
+                binder.values(key);
+                binder.values(set.set());
+                binder.integer(revision);
+            },
+            |row| {
+                for (at, column) in insert.filled.iter().enumerate() {
+                    filled.push(name(shape, *column), row.value(at));
+                }
+            },
+        )?;
         let connection = self.session.connection();
-        if connection.changes() == 0 {
+        // Without a trigger that skips it the row is there now.
+        if (or_ignore || !is_quiet) && connection.changes() == 0 {
             return Ok(RowEffect::default());
         }
         let rowid = shape.rowid_name.map(|_| connection.last_insert_rowid());
         let is_given = |column| shape.key.contains(&column) && !key.is_empty() || set.sets(column);
         if let Some(column) = shape.rowid_column.filter(|column| !is_given(*column)) {
             let made = rowid.map_or(Value::Null, Value::Integer);
-            filled.push((name(&shape, column), made));
+            filled.push(name(shape, column), made);
         }
         let revision = match (shape.revision, rowid) {
             // A trigger may have changed it since.
-            (Some(_), Some(rowid)) if !self.desk.is_quiet() => {
+            (Some(_), Some(rowid)) if !is_quiet => {
                 self.ask(Form::RevisionAtRowid, [ValueRef::Integer(rowid)])?.and_then(integer)
             }
-            (Some(_), None) if !self.desk.is_quiet() => {
-                self.ask(Form::Revision, key.values())?.and_then(integer)
-            }
-            _ => revision.and_then(integer),
+            (Some(_), None) if !is_quiet => self.ask(Form::Revision, key.values())?.and_then(integer),
+            _ => revision,
         };
         Ok(RowEffect { rows_changed: 1, revision, created: true, rowid, filled })
     }
@@ -162,15 +171,23 @@ impl Row<'_, '_> {
         let step = revision_value(shape, changes.count, self.sequence);
         let kind = shape.revision.map(|revision| revision.kind);
         let countable = changes.must_count && kind == Some(RevisionKind::Counter);
-        let bound = countable.then(|| Value::Integer(i64::MAX - i64::from(changes.count)));
+        let bound = countable.then(|| i64::MAX - i64::from(changes.count));
         let form = Form::Update(GuardForm { countable, ..guard_form(guard) });
-        let update = self.desk.statement_of_row(self.session, form, set)?;
-        let expected = guard.revision.map(Value::Integer);
+        let (_, update) = self.desk.statement_of_row(self.session, form, set)?;
         let held = guard.column.as_deref().map(|(_, value)| value);
-        let step = step.as_ref().map(ValueRef::from);
-        let guards = expected.iter().chain(held).chain(&bound).map(ValueRef::from);
-        let values = set.set().values().chain(step).chain(key.values()).chain(guards);
-        self.session.run_for_rows(&update.statement, &update.facts, values, |_| {})?;
+        self.session.run_bound(
+            &update.statement,
+            &update.facts,
+            |binder| {
+                binder.values(set.set());
+                binder.integer(step);
+                binder.values(key);
+                binder.integer(guard.revision);
+                held.into_iter().for_each(|value| binder.value(value.into()));
+                binder.integer(bound);
+            },
+            |_| {},
+        )?;
         Ok(self.session.connection().changes())
     }
 
@@ -181,11 +198,10 @@ impl Row<'_, '_> {
         set: &RowValues,
         before: Option<i64>,
     ) -> Result<Option<i64>, RowFailure> {
-        let shape = Arc::clone(self.desk.shape());
-        let Some(revision) = shape.revision else { return Ok(None) };
+        let Some(revision) = self.desk.shape().revision else { return Ok(None) };
         if self.desk.is_quiet() {
             match (revision.kind, before) {
-                (RevisionKind::Sequence, _) => return Ok(integer(sequence_value(self.sequence))),
+                (RevisionKind::Sequence, _) => return Ok(Some(sequence_value(self.sequence))),
                 (RevisionKind::Counter, Some(before)) if before < i64::MAX => return Ok(Some(before + 1)),
                 _ => {}
             }
@@ -232,16 +248,16 @@ pub(super) fn guard_form(guard: &Guard) -> GuardForm {
 
 /// What `changes` changes at once write as the revision of a row: a counter begins at it or rises by it, a sequence
 /// becomes it.
-pub(super) fn revision_value(shape: &TableShape, changes: u32, sequence: u64) -> Option<Value> {
+pub(super) fn revision_value(shape: &TableShape, changes: u32, sequence: u64) -> Option<i64> {
     shape.revision.map(|revision| match revision.kind {
-        RevisionKind::Counter => Value::Integer(changes.into()),
+        RevisionKind::Counter => changes.into(),
         RevisionKind::Sequence => sequence_value(sequence),
     })
 }
 
 /// Sequences are counted from 1 and reserved in ranges: they do not reach the end of 63 bits.
-fn sequence_value(sequence: u64) -> Value {
-    Value::Integer(i64::try_from(sequence).unwrap_or(i64::MAX))
+fn sequence_value(sequence: u64) -> i64 {
+    i64::try_from(sequence).unwrap_or(i64::MAX)
 }
 
 pub(super) fn integer(value: Value) -> Option<i64> {
