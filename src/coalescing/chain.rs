@@ -3,7 +3,7 @@
 use super::facts::TableFacts;
 use super::plan::{Chain, ChainKind, ChainMember, MemberRole};
 use super::values::{is_equal, is_kept, is_possible};
-use crate::row::{Guard, RevisionKind, RowCommand, RowOp, TableShape, ValueRef};
+use crate::row::{Guard, RevisionKind, RowCommand, RowOp, RowValues, TableShape, ValueRef};
 
 /// One command of a run, with what is known of its table.
 #[derive(Clone, Copy)]
@@ -38,10 +38,15 @@ impl<'a> OpenChain<'a> {
         let is_plain = |(column, value): (usize, ValueRef<'_>)| {
             !is_watched(facts, column) && is_possible_in(&command.table, column, value)
         };
+        // Mostly one command joins, and sets what the head has set.
+        let mut members = Vec::with_capacity(2);
+        members.push(ChainMember { command: number, role: MemberRole::Change, changes_before: 0 });
+        let mut values = Vec::with_capacity(command.values.set_columns().least_count() + 1);
+        values.extend(set.iter());
         Some(Self {
             kind,
-            members: vec![ChainMember { command: number, role: MemberRole::Change, changes_before: 0 }],
-            set: set.iter().collect(),
+            members,
+            set: values,
             changes: 1,
             revision: revision_behind_head(kind, head),
             can_be_deleted: kind == ChainKind::Update && set.iter().all(is_plain),
@@ -85,7 +90,7 @@ impl<'a> OpenChain<'a> {
 
     pub(super) fn finish(self) -> Chain {
         let Self { kind, members, set, changes, .. } = self;
-        let set = set.into_iter().filter(|_| kind != ChainKind::Delete).collect();
+        let set = if kind == ChainKind::Delete { RowValues::NONE } else { RowValues::of_set(&set) };
         Chain { kind, members, set, changes }
     }
 

@@ -59,8 +59,12 @@ pub(super) fn sure_key(command: &RowCommand) -> Option<Values<'_>> {
         !matches!(value, ValueRef::Null | ValueRef::Real(_))
             && shape.columns.get(column).is_some_and(|column| is_kept(value, column.affinity))
     };
-    let is_whole = !key.is_empty() && key.iter().count() == shape.key.len();
-    (is_whole && key.iter().all(is_sure)).then_some(key)
+    let mut parts = 0;
+    let are_sure = key.iter().all(|part| {
+        parts += 1;
+        is_sure(part)
+    });
+    (are_sure && parts > 0 && parts == shape.key.len()).then_some(key)
 }
 
 fn hash_of(rows: usize, key: &[u8]) -> u64 {

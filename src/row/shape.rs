@@ -69,7 +69,9 @@ pub(crate) struct TableShape {
 impl TableShape {
     /// The place of a column by its name, in any case.
     pub(crate) fn column(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
+        // Mostly in the schema's own.
+        let same = self.columns.iter().position(|column| column.name == name);
+        same.or_else(|| self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name)))
     }
 
     /// The columns by which to walk over all rows where the rowid cannot be asked for. In a table without rowids
