@@ -42,7 +42,7 @@ impl<'a> OpenChain<'a> {
         let mut members = Vec::with_capacity(2);
         members.push(ChainMember { command: number, role: MemberRole::Change, changes_before: 0 });
         let mut values = Vec::with_capacity(command.values.set_columns().least_count() + 1);
-        values.extend(set.iter());
+        set.for_each(|column, value| values.push((column, value)));
         Some(Self {
             kind,
             members,

@@ -93,6 +93,10 @@ impl RowCommand {
 
     /// The memory that it holds beside itself, in bytes.
     pub(crate) fn heap_bytes(&self) -> usize {
+        // Mostly there is nothing else.
+        if self.adjust.is_none() && self.guard.column.is_none() {
+            return self.values.heap_bytes();
+        }
         let adjust = self.adjust.as_ref().map_or(0, |adjust| {
             let raised = adjust.raised.capacity() * size_of::<(usize, Value)>();
             size_of::<Adjustments>() + raised + adjust.added.capacity() * size_of::<(usize, i64)>()

@@ -23,6 +23,8 @@ pub(super) struct RowSorter {
 
 struct Field {
     name: &'static str,
+    /// Its place, from 1.
+    position: usize,
     rule: ColumnRule,
     /// The kinds of values that the column takes as they come.
     plain: Kinds,
@@ -57,11 +59,11 @@ impl RowSorter {
         };
         // A field that has no column ends what is known of the order.
         let rule = |name: &str| shape.column(name).map(|column| ColumnRule::of(shape, column));
-        let field = |name: &&'static str| {
+        let field = |(at, name): (usize, &&'static str)| {
             let rule = rule(name)?;
-            Some(Field { name, rule, plain: rule.plain() })
+            Some(Field { name, position: at + 1, rule, plain: rule.plain() })
         };
-        let fields: Arc<[Field]> = names.iter().map_while(field).collect();
+        let fields: Arc<[Field]> = names.iter().enumerate().map_while(field).collect();
         let is_sorted = fields.is_sorted_by(|one, next| one.rule.rank < next.rule.rank);
         Self { fields, is_sorted }
     }
@@ -187,37 +189,41 @@ struct Sorting<'s> {
     error: Option<RowError>,
 }
 
-impl Take for &mut Sorting<'_> {
+impl<'s> Take for &mut Sorting<'s> {
+    type Expected = &'s Field;
+
+    #[inline(always)]
+    fn expected(&self, position: usize, name: &str) -> Option<&'s Field> {
+        let sorter = self.sorter;
+        sorter.fields.get(position.wrapping_sub(1)).filter(|field| is_same(field.name, name))
+    }
+
     // So that the kind of the value is known.
     #[inline(always)]
+    fn take_expected(&mut self, field: &'s Field, value: ValueRef<'_>) {
+        if field.plain.has_that_of(value) {
+            self.push(&field.rule, value);
+        } else {
+            self.judge(&field.rule, field.position, field.name, value);
+        }
+    }
+
     fn take(&mut self, position: usize, name: &str, value: ValueRef<'_>) {
-        match self.sorter.fields.get(position.wrapping_sub(1)) {
-            Some(field) if is_same(field.name, name) && field.plain.has_that_of(value) => {
-                self.push(&field.rule, value);
+        self.is_expected = false;
+        match self.shape.column(name) {
+            Some(column) => self.judge(&ColumnRule::of(self.shape, column), position, name, value),
+            None => {
+                let (table, column) = (self.shape.name.clone(), name.to_owned());
+                self.error.get_or_insert(RowError::UnknownColumn { table, column });
             }
-            _ => self.take_other(position, name, value),
         }
     }
 }
 
 impl Sorting<'_> {
-    /// A field that is not where it was expected, or a value that asks for a closer look.
+    /// Takes a value that asks for a closer look.
     #[inline(never)]
-    fn take_other(&mut self, position: usize, name: &str, value: ValueRef<'_>) {
-        let rule = match self.sorter.fields.get(position.wrapping_sub(1)) {
-            Some(field) if is_same(field.name, name) => field.rule,
-            _ => match self.shape.column(name) {
-                Some(column) => {
-                    self.is_expected = false;
-                    ColumnRule::of(self.shape, column)
-                }
-                None => {
-                    let (table, column) = (self.shape.name.clone(), name.to_owned());
-                    self.error.get_or_insert(RowError::UnknownColumn { table, column });
-                    return;
-                }
-            },
-        };
+    fn judge(&mut self, rule: &ColumnRule, position: usize, name: &str, value: ValueRef<'_>) {
         if rule.leaves_out(value) {
             return;
         }
@@ -227,7 +233,7 @@ impl Sorting<'_> {
             let name = Some(name.to_owned());
             self.error.get_or_insert(RowError::InvalidValue(InvalidValue { position, name, reason }));
         }
-        self.push(&rule, value);
+        self.push(rule, value);
     }
 
     #[inline(always)]

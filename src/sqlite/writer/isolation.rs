@@ -62,10 +62,12 @@ impl<'i> Isolation<'i> {
     }
 
     /// Ends the command: after a failure nothing of it is left. The transaction may be gone afterwards.
+    #[inline]
     pub(super) fn settle<T>(self, result: Result<T, WriteError>) -> Result<T, WriteError> {
         if result.is_ok() && !self.is_set.get() { result } else { self.undo_or_release(result) }
     }
 
+    #[inline(never)]
     fn undo_or_release<T>(self, mut result: Result<T, WriteError>) -> Result<T, WriteError> {
         let transaction = self.transaction;
         if transaction.connection.is_autocommit() {

@@ -106,7 +106,12 @@ impl<'r> Run<'r> {
             let mut rows: Vec<(&RowCommand, &TableFacts)> = Vec::with_capacity(commands.len());
             for command in commands {
                 let WriteTask::Row(row) = &command.task else { return None };
-                rows.push((row, desks.known_facts(&row.table, &transaction.state)?));
+                // Mostly on the same table as the one before.
+                let facts = match rows.last() {
+                    Some((before, facts)) if Arc::ptr_eq(&before.table, &row.table) => facts,
+                    _ => desks.known_facts(&row.table, &transaction.state)?,
+                };
+                rows.push((row, facts));
                 all.push(row);
             }
             Plan::of(&rows, first_sequence)

@@ -46,11 +46,31 @@ pub(crate) fn encoded<T: Serialize + ?Sized>(row: &T) -> Result<Vec<(String, Val
 
 /// Gets the columns of a row.
 pub(crate) trait Take {
+    /// What is known of a field before its value is there.
+    type Expected: Copy;
+
+    /// The field in this place, from 1, if it is the one that is expected there.
+    fn expected(&self, position: usize, name: &str) -> Option<Self::Expected>;
+
+    /// Takes the value of a field that was expected.
+    fn take_expected(&mut self, field: Self::Expected, value: ValueRef<'_>);
+
+    /// Takes the value of any other one.
     fn take(&mut self, position: usize, name: &str, value: ValueRef<'_>);
 }
 
 #[cfg(test)]
 impl<F: FnMut(usize, &str, ValueRef<'_>)> Take for F {
+    type Expected = std::convert::Infallible;
+
+    fn expected(&self, _: usize, _: &str) -> Option<Self::Expected> {
+        None
+    }
+
+    fn take_expected(&mut self, field: Self::Expected, _: ValueRef<'_>) {
+        match field {}
+    }
+
     fn take(&mut self, position: usize, name: &str, value: ValueRef<'_>) {
         self(position, name, value);
     }
@@ -122,6 +142,13 @@ impl<F: Take> Columns<F> {
     #[inline(always)]
     fn push<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), Refused> {
         self.fields += 1;
+        let Some(field) = self.take.expected(self.fields, name) else { return self.push_other(name, value) };
+        let encoder = ValueEncoder(|value: ValueRef<'_>| self.take.take_expected(field, value));
+        value.serialize(encoder).map_err(|reason| Refused::field(self.fields, name, reason))
+    }
+
+    #[inline(never)]
+    fn push_other<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), Refused> {
         let Self { take, fields } = self;
         let encoder = ValueEncoder(|value: ValueRef<'_>| take.take(*fields, name, value));
         value.serialize(encoder).map_err(|reason| Refused::field(*fields, name, reason))

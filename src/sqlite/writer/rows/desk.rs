@@ -47,6 +47,7 @@ pub(super) struct RowStatement {
 
 impl TableDesks {
     /// The desk of a table, as of the schema that holds now.
+    #[inline]
     pub(in crate::sqlite::writer) fn desk(
         &mut self,
         session: &Session<'_>,
@@ -61,6 +62,14 @@ impl TableDesks {
         if self.desks.first().is_some_and(is_first) {
             return Ok(&mut self.desks[0]);
         }
+        self.fetch(session, shape)
+    }
+
+    fn fetch(
+        &mut self,
+        session: &Session<'_>,
+        shape: &Arc<TableShape>,
+    ) -> Result<&mut TableDesk, RowFailure> {
         let schema = session.schema()?;
         let at = match self.place(shape) {
             Some(at) if Arc::ptr_eq(&self.desks[at].schema, &schema) => at,
@@ -127,6 +136,7 @@ impl TableDesk {
     }
 
     /// The statement of an insert or update that sets these columns, prepared once, and the shape beside it.
+    #[inline]
     pub(super) fn statement_of_row(
         &mut self,
         session: &Session<'_>,

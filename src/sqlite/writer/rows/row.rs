@@ -12,6 +12,7 @@ use crate::sync::Arc;
 
 /// Carries out one command on its table's desk. A failure may leave something behind where the desk says that a
 /// savepoint is needed.
+#[inline]
 pub(in crate::sqlite::writer) fn carry_out(
     desk: &mut TableDesk,
     session: &Session<'_>,
