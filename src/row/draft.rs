@@ -1,6 +1,7 @@
 //! A row that is being put together.
 
-use super::values::{ColumnMask, HEAD, RowValues, ValueRef, Values, head_of};
+use super::mask::ColumnMask;
+use super::values::{HEAD, RowValues, ValueRef, Values, head_of};
 
 /// The values of a row that is being put together, in memory that is used again for the next one: how much one takes
 /// shows only at its end.

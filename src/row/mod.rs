@@ -6,6 +6,7 @@
 mod command;
 mod draft;
 mod key;
+mod mask;
 mod query;
 mod quote;
 mod receipt;
@@ -15,13 +16,14 @@ mod values;
 
 pub(crate) use command::{Adjustments, BulkCommand, BulkWork, Guard, RowCommand, RowOp};
 pub(crate) use draft::RowDraft;
+pub(crate) use mask::ColumnMask;
 pub(crate) use query::{
     Condition, Live, Order, OrderTerm, PageQuery, PageStart, RowPart, RowQuery, RowQueryKind, SearchTerm,
     column_sql, total_order,
 };
 pub(crate) use quote::quoted;
 pub(crate) use shape::{Affinity, ColumnShape, Revision, ShapeRequest, TableShape};
-pub(crate) use values::{ColumnMask, RowValues, ValueRef, Values};
+pub(crate) use values::{RowValues, ValueRef, Values};
 
 pub use key::IntoKey;
 pub(crate) use receipt::Filled;
