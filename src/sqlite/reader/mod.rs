@@ -5,6 +5,7 @@ pub(crate) mod connect;
 #[allow(clippy::module_inception)]
 mod reader;
 mod roster;
+mod row_finder;
 mod row_query;
 mod row_text;
 

@@ -2,7 +2,8 @@
 
 use rusqlite::params_from_iter;
 
-use super::row_text::{self, GroupStep};
+use super::row_finder::{self, FinderLimits};
+use super::row_text::{self, GroupStep, PageSource};
 use crate::error::ClosureError;
 use crate::row::{Condition, OrderTerm, PageQuery, RowQuery, RowQueryKind, SearchTerm, Value};
 use crate::sqlite::SEARCH_TABLE;
@@ -51,7 +52,7 @@ pub(super) fn answer(db: &Db<'_>, query: RowQuery, limit: usize) -> Result<RowAn
         RowQueryKind::Exist(keys) => return exist(db, &query, keys).map(RowAnswer::Exist),
         RowQueryKind::Keys(keys) => by_keys(db, &query, keys, &mut taken).map(|()| false)?,
         RowQueryKind::LastOfEach(order) => last_of_each(db, &query, order, &mut taken).map(|()| false)?,
-        RowQueryKind::Page(page) => by_page(db, &query, page, &mut taken)?,
+        RowQueryKind::Page(page) => by_page(db, &query, page, FinderLimits::default(), &mut taken)?,
     };
     Ok(RowAnswer::Rows(TableRows { query, rows: taken.rows, more }))
 }
@@ -121,13 +122,26 @@ fn last_of_each(
 }
 
 /// Whether there are more rows than the page takes.
-fn by_page(db: &Db<'_>, query: &RowQuery, page: &PageQuery, taken: &mut Taken) -> Result<bool, RowFailure> {
-    if let Some(search) = &page.search
-        && !is_ready(db, search)?
-    {
-        return Err(RowFailure::NotReady);
-    }
-    for statement in row_text::page(query, page) {
+fn by_page(
+    db: &Db<'_>,
+    query: &RowQuery,
+    page: &PageQuery,
+    limits: FinderLimits,
+    taken: &mut Taken,
+) -> Result<bool, RowFailure> {
+    let list;
+    let source = match &page.search {
+        None => PageSource::Table,
+        Some(search) if !is_ready(db, search)? => return Err(RowFailure::NotReady),
+        Some(search) => match row_finder::find(db, query, page, search, limits)? {
+            None => PageSource::Search(search),
+            Some(rowids) => {
+                list = row_finder::listed(&rowids);
+                PageSource::List(&list)
+            }
+        },
+    };
+    for statement in row_text::page(query, page, source) {
         // One more than the page takes shows that there are more.
         let wanted = page.limit.saturating_sub(taken.rows.len()).saturating_add(1);
         let wanted = Value::Integer(i64::try_from(wanted).unwrap_or(i64::MAX));

@@ -109,7 +109,10 @@ impl Bench {
     /// How SQLite finds the rows of a page behind `values`, one line for each statement.
     fn plans(&self, query: &RowQuery) -> Vec<String> {
         let RowQueryKind::Page(page) = &query.kind else { panic!("a page") };
-        row_text::page(query, page).into_iter().map(|statement| self.plan(&statement.sql)).collect()
+        row_text::page(query, page, PageSource::Table)
+            .into_iter()
+            .map(|statement| self.plan(&statement.sql))
+            .collect()
     }
 
     fn plan(&self, sql: &str) -> String {
@@ -233,7 +236,10 @@ fn the_rowid_tells_apart_only_what_the_key_does_not() {
     let text = |id: Value| {
         let query = bench.page(&[], PageStart::Behind(vec![id, Value::Integer(3)]), false, 7);
         let RowQueryKind::Page(page) = &query.kind else { panic!("a page") };
-        row_text::page(&query, page).into_iter().map(|statement| statement.sql).collect::<Vec<_>>()
+        row_text::page(&query, page, PageSource::Table)
+            .into_iter()
+            .map(|statement| statement.sql)
+            .collect::<Vec<_>>()
     };
     let named = text(Value::Text("x".to_owned()));
     assert_eq!(

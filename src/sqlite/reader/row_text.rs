@@ -10,6 +10,17 @@ const FOUND: &str = "\"walwright found\"";
 const FOUND_ROWID: &str = "\"walwright rowid\"";
 const FOUND_RANK: &str = "\"walwright rank\"";
 
+/// Where the rows of a page come from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum PageSource<'q> {
+    /// From the table.
+    Table,
+    /// What a search finds.
+    Search(&'q SearchTerm),
+    /// The rows with these rowids, an array of JSON.
+    List(&'q Value),
+}
+
 /// A statement and its parameters, in order.
 #[derive(Debug, PartialEq)]
 pub(super) struct RowStatement<'q> {
@@ -21,7 +32,7 @@ pub(super) struct RowStatement<'q> {
 pub(super) fn by_key(query: &RowQuery) -> String {
     let table = &*query.table;
     let key: Vec<_> = table.key.iter().map(|column| format!("{} = ?", column_sql(table, *column))).collect();
-    format!("{}{}", select(query), where_all(query, "", &key.join(" AND ")))
+    format!("{}{}", select(query, PageSource::Table), where_all(query, "", &key.join(" AND ")))
 }
 
 /// Counts the rows that meet the condition.
@@ -45,7 +56,8 @@ pub(super) enum GroupStep {
 /// Finds the last row of a group, in an order that descends in all terms and begins with the group. What [`now`] gives
 /// is the last parameter.
 pub(super) fn last_of_next(query: &RowQuery, order: &[OrderTerm], step: GroupStep) -> String {
-    let names: Vec<_> = order.iter().map(|term| part_name(&query.table, term.of, None)).collect();
+    let names: Vec<_> =
+        order.iter().map(|term| part_name(&query.table, term.of, PageSource::Table)).collect();
     let group = names.first().map_or("", String::as_str);
     let of_group = match step {
         GroupStep::First => String::new(),
@@ -53,7 +65,8 @@ pub(super) fn last_of_next(query: &RowQuery, order: &[OrderTerm], step: GroupSte
         GroupStep::Null => format!("{group} IS NULL"),
     };
     let order: Vec<_> = names.iter().map(|name| format!("{name} DESC")).collect();
-    format!("{}{} ORDER BY {} LIMIT 1", select(query), where_all(query, "", &of_group), order.join(", "))
+    let select = select(query, PageSource::Table);
+    format!("{select}{} ORDER BY {} LIMIT 1", where_all(query, "", &of_group), order.join(", "))
 }
 
 /// Finds the rows of a page. One statement after the other gives them in order, until there are enough; one more
@@ -64,29 +77,77 @@ pub(super) fn last_of_next(query: &RowQuery, order: &[OrderTerm], step: GroupSte
 /// read every row that is equal to the start in the first term, for each page: SQLite looks up an OR of ranges by
 /// what they share, and a row value (`(at, id) > (?, ?)`) without its INTEGER PRIMARY KEY. And neither finds NULL.
 ///
-/// A search is one statement: what it finds it finds anew in each, and sorts.
-pub(super) fn page<'q>(query: &'q RowQuery, page: &'q PageQuery) -> Vec<RowStatement<'q>> {
+/// A search is one statement: what it finds it finds anew in each, and sorts. So is a list.
+pub(super) fn page<'q>(
+    query: &'q RowQuery,
+    page: &'q PageQuery,
+    source: PageSource<'q>,
+) -> Vec<RowStatement<'q>> {
+    in_order(query, page, source, &select(query, source))
+}
+
+/// Gives the rowids of the rows of a page, in order, as if nothing were searched for.
+pub(super) fn rowids<'q>(query: &'q RowQuery, page: &'q PageQuery) -> Vec<RowStatement<'q>> {
     let table = &*query.table;
-    let terms = directed(table, page);
+    let select = format!("SELECT {} FROM {}", rowid_sql(table), quoted(&table.name));
+    in_order(query, page, PageSource::Table, &select)
+}
+
+/// The least and the greatest rowid of the table.
+pub(super) fn ends(table: &TableShape) -> String {
+    let (key, table) = (rowid_sql(table), quoted(&table.name));
+    format!("SELECT (SELECT min({key}) FROM {table}), (SELECT max({key}) FROM {table})")
+}
+
+/// Gives the rowids that a search finds, from one end. The parameters are its query, and how many are wanted.
+pub(super) fn found_from_end(search: &SearchTerm, descending: bool) -> String {
+    let (index, direction) = (quoted(&search.index), if descending { " DESC" } else { "" });
+    format!("SELECT rowid FROM {index} WHERE {index} MATCH ? ORDER BY rowid{direction} LIMIT ?")
+}
+
+/// The same from one rowid to another, smallest first: two more parameters, behind the query.
+pub(super) fn found_between(search: &SearchTerm) -> String {
+    let index = quoted(&search.index);
+    format!(
+        "SELECT rowid FROM {index} WHERE {index} MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid LIMIT ?"
+    )
+}
+
+fn in_order<'q>(
+    query: &'q RowQuery,
+    page: &'q PageQuery,
+    source: PageSource<'q>,
+    select: &str,
+) -> Vec<RowStatement<'q>> {
+    let table = &*query.table;
+    let terms = directed(table, page, source);
     let ranges = match &page.start {
         PageStart::Edge => vec![Range::default()],
         PageStart::Behind(values) => ranges(&terms[..telling(table, page, values)], values),
     };
-    let ranges = if page.search.is_some() { vec![any_of(ranges)] } else { ranges };
-    let select = select(query);
+    let ranges = if source == PageSource::Table { ranges } else { vec![any_of(ranges)] };
     let statement = |range: Range<'q>| {
-        let mut sql = select.clone() + &where_all(query, &page.condition.sql, &range.sql);
+        let mut sql = select.to_owned() + &where_all(query, &page.condition.sql, &range.sql);
         for (at, term) in terms[range.settled..].iter().enumerate() {
             sql += if at == 0 { " ORDER BY " } else { ", " };
             sql += &term.name;
             sql += if term.descending { " DESC" } else { "" };
         }
         sql += " LIMIT ?";
-        let search = page.search.iter().map(|search| &search.query);
-        let params = search.chain(&page.condition.params).chain(range.params).chain(now(query));
-        RowStatement { sql, params: params.collect() }
+        let params = source.param().into_iter().chain(&page.condition.params);
+        RowStatement { sql, params: params.chain(range.params).chain(now(query)).collect() }
     };
     ranges.into_iter().map(statement).collect()
+}
+
+impl<'q> PageSource<'q> {
+    fn param(self) -> Option<&'q Value> {
+        match self {
+            Self::Table => None,
+            Self::Search(search) => Some(&search.query),
+            Self::List(rowids) => Some(rowids),
+        }
+    }
 }
 
 /// A term of the order in the page's own direction.
@@ -96,9 +157,9 @@ struct Directed {
     nullable: bool,
 }
 
-fn directed(table: &TableShape, page: &PageQuery) -> Vec<Directed> {
+fn directed(table: &TableShape, page: &PageQuery, source: PageSource<'_>) -> Vec<Directed> {
     let direct = |term: &OrderTerm| Directed {
-        name: part_name(table, term.of, page.search.as_deref()),
+        name: part_name(table, term.of, source),
         descending: term.descending != page.backward,
         nullable: term.nullable,
     };
@@ -188,33 +249,37 @@ impl<'q> Range<'q> {
     }
 }
 
-fn select(query: &RowQuery) -> String {
-    let (table, search) = (&*query.table, query.search());
-    let mut parts: Vec<_> = query.selected().into_iter().map(|part| part_name(table, part, search)).collect();
+fn select(query: &RowQuery, source: PageSource<'_>) -> String {
+    let table = &*query.table;
+    let mut parts: Vec<_> = query.selected().into_iter().map(|part| part_name(table, part, source)).collect();
     if parts.is_empty() {
         parts.push("1".to_owned());
     }
-    let from = match search {
-        None => quoted(&table.name),
-        Some(search) => found(query, search),
-    };
-    format!("SELECT {} FROM {from}", parts.join(", "))
+    format!("SELECT {} FROM {}", parts.join(", "), from(query, source))
 }
 
-/// The rows that a search finds, each with what the index says of it.
+/// The rows, of a search each with what the index says of it.
 ///
 /// What is found stands in a query of its own, so that its columns cannot be taken for those of the table, and first:
 /// CROSS JOIN keeps SQLite from looking every row of the table up in the index.
-fn found(query: &RowQuery, search: &SearchTerm) -> String {
-    let (table, index) = (&*query.table, quoted(&search.index));
-    let is_ranked = query.selected().contains(&RowPart::Rank);
-    let rank = if is_ranked { format!(", rank AS {FOUND_RANK}") } else { String::new() };
-    let key = table.rowid_column.map(|column| column_sql(table, column)).unwrap_or_default();
-    format!(
-        "(SELECT rowid AS {FOUND_ROWID}{rank} FROM {index} WHERE {index} MATCH ?) AS {FOUND} \
-         CROSS JOIN {table} ON {key} = {FOUND}.{FOUND_ROWID}",
-        table = quoted(&table.name),
-    )
+fn from(query: &RowQuery, source: PageSource<'_>) -> String {
+    let table = quoted(&query.table.name);
+    let found = match source {
+        PageSource::Table => return table,
+        PageSource::Search(search) => {
+            let (index, is_ranked) = (quoted(&search.index), query.selected().contains(&RowPart::Rank));
+            let rank = if is_ranked { format!(", rank AS {FOUND_RANK}") } else { String::new() };
+            format!("SELECT rowid AS {FOUND_ROWID}{rank} FROM {index} WHERE {index} MATCH ?")
+        }
+        PageSource::List(_) => format!("SELECT value AS {FOUND_ROWID} FROM json_each(?)"),
+    };
+    let key = rowid_sql(&query.table);
+    format!("({found}) AS {FOUND} CROSS JOIN {table} ON {key} = {FOUND}.{FOUND_ROWID}")
+}
+
+/// The column that is the rowid: a table that is searched has one.
+fn rowid_sql(table: &TableShape) -> String {
+    table.rowid_column.map(|column| column_sql(table, column)).unwrap_or_default()
 }
 
 /// All conditions together. The parameters are in their order: those of the condition, of the range, and [`now`].
@@ -234,16 +299,16 @@ pub(super) fn now(query: &RowQuery) -> Option<&Value> {
     query.live.as_ref().map(|live| &live.now)
 }
 
-fn part_name(table: &TableShape, part: RowPart, search: Option<&SearchTerm>) -> String {
-    match part {
+fn part_name(table: &TableShape, part: RowPart, source: PageSource<'_>) -> String {
+    match (part, source) {
         // The index gives rows in the order of their rowids, and from a given one on, without any sorting.
-        RowPart::Column(column) if search.is_some() && table.rowid_column == Some(column) => {
+        (RowPart::Column(column), PageSource::Search(_)) if table.rowid_column == Some(column) => {
             format!("{FOUND}.{FOUND_ROWID}")
         }
-        RowPart::Column(column) => column_sql(table, column),
-        RowPart::Rowid => format!("{}.{}", quoted(&table.name), table.rowid_name.unwrap_or("rowid")),
-        RowPart::Rank if search.is_some() => format!("{FOUND}.{FOUND_RANK}"),
+        (RowPart::Column(column), _) => column_sql(table, column),
+        (RowPart::Rowid, _) => format!("{}.{}", quoted(&table.name), table.rowid_name.unwrap_or("rowid")),
+        (RowPart::Rank, PageSource::Search(_)) => format!("{FOUND}.{FOUND_RANK}"),
         // A number as it stands would be taken for the number of a column in an ORDER BY.
-        RowPart::Rank => "(0.0 + 0.0)".to_owned(),
+        (RowPart::Rank, _) => "(0.0 + 0.0)".to_owned(),
     }
 }

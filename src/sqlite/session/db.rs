@@ -54,4 +54,14 @@ impl<'s> Db<'s> {
     pub fn prepare(&self, sql: &str) -> Result<Statement<'s>, ClosureError> {
         self.session.prepare(sql).map_err(Failure::into_closure)
     }
+
+    /// Runs `body`. SQLite interrupts a statement in it that goes beyond so many steps of its virtual machine, all
+    /// that ran in `body` counted together.
+    pub(crate) fn within<T>(&self, steps: u64, body: impl FnOnce() -> T) -> T {
+        let stop = self.session.state().stop_check();
+        stop.allow(Some(steps));
+        let result = body();
+        stop.allow(None);
+        result
+    }
 }

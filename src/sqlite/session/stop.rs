@@ -12,7 +12,7 @@ use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// Virtual-machine steps between two looks of the progress handler.
-const STEPS_BETWEEN_LOOKS: i32 = 1_000;
+const STEPS_BETWEEN_LOOKS: u16 = 1_000;
 /// Rows between two looks at the clock; orders from other threads are seen at every row.
 const ROWS_BETWEEN_LOOKS: u32 = 16;
 const NEVER: u64 = u64::MAX;
@@ -114,6 +114,8 @@ struct State {
     limit_reason: AtomicU8,
     fired: AtomicU8,
     rows: AtomicU32,
+    /// So many more looks of the progress handler are allowed.
+    looks_left: AtomicU64,
 }
 
 impl Default for StopCheck {
@@ -134,6 +136,7 @@ impl StopCheck {
                 limit_reason: AtomicU8::new(0),
                 fired: AtomicU8::new(0),
                 rows: AtomicU32::new(0),
+                looks_left: AtomicU64::new(NEVER),
             }),
         }
     }
@@ -141,7 +144,15 @@ impl StopCheck {
     /// Puts the progress handler onto a connection, where it stays.
     pub fn install(&self, connection: &mut Connection) -> rusqlite::Result<()> {
         let check = self.clone();
-        connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(move || check.look().is_some()))
+        let interrupts = move || check.look().is_some() || check.is_overdrawn();
+        connection.progress_handler(STEPS_BETWEEN_LOOKS.into(), Some(interrupts))
+    }
+
+    /// Allows what runs from now on so many steps of the virtual machine, give or take those between two looks.
+    /// SQLite interrupts what goes on, and that is no stop of the call. `None`: as many as it takes.
+    pub fn allow(&self, steps: Option<u64>) {
+        let looks = steps.map_or(NEVER, |steps| steps / u64::from(STEPS_BETWEEN_LOOKS));
+        self.state.looks_left.store(looks, Ordering::Relaxed);
     }
 
     /// Starts a call with these limits. The answer names the call in [`stop`](Self::stop).
@@ -162,6 +173,7 @@ impl StopCheck {
         state.limit_reason.store(reason, Ordering::Relaxed);
         state.fired.store(0, Ordering::Relaxed);
         state.rows.store(0, Ordering::Relaxed);
+        self.allow(None);
         // A call that was never disarmed counts as over.
         let last = state.generation.load(Ordering::Relaxed);
         let generation = last.wrapping_add(if last & 1 == 1 { 2 } else { 1 });
@@ -231,6 +243,18 @@ impl StopCheck {
     /// The reason if the call has been stopped already.
     pub fn fired(&self) -> Option<StopReason> {
         StopReason::from_code(self.state.fired.load(Ordering::Relaxed))
+    }
+
+    /// One look more. Whether it is one too many.
+    fn is_overdrawn(&self) -> bool {
+        match self.state.looks_left.load(Ordering::Relaxed) {
+            NEVER => false,
+            0 => true,
+            left => {
+                self.state.looks_left.store(left - 1, Ordering::Relaxed);
+                false
+            }
+        }
     }
 
     fn is_armed(&self) -> bool {
@@ -330,5 +354,29 @@ mod tests {
         assert!(check.stop(generation, StopReason::WalPressure));
         assert_eq!(check.disarm(), None);
         assert_eq!(check.running(), None);
+    }
+
+    #[test]
+    fn an_allowance_is_used_up_and_outlives_no_call() {
+        let check = StopCheck::new();
+        let mut connection = Connection::open_in_memory().unwrap();
+        check.install(&mut connection).unwrap();
+        let count = |connection: &Connection, to: u32| {
+            let sql =
+                "WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1) SELECT count(*) FROM n";
+            connection.query_row(sql, [to], |row| row.get::<_, u32>(0))
+        };
+        check.arm(StopLimits::default());
+        check.allow(Some(20_000));
+        assert_eq!(count(&connection, 100), Ok(100));
+        let interrupted = count(&connection, 100_000).unwrap_err();
+        assert_eq!(interrupted.sqlite_error_code(), Some(rusqlite::ErrorCode::OperationInterrupted));
+        assert!(count(&connection, 100_000).is_err(), "it is for all together");
+        assert_eq!(check.disarm(), None, "that is no stop");
+        check.arm(StopLimits::default());
+        assert_eq!(count(&connection, 100_000), Ok(100_000));
+        check.allow(Some(2_000));
+        check.allow(None);
+        assert_eq!(count(&connection, 100_000), Ok(100_000));
     }
 }
