@@ -18,8 +18,8 @@ use crate::sqlite::row_value::Bound;
 use crate::sqlite::session::{Db, Statement, Stopped};
 
 /// What asking the index for a range of rowids costs, in rows that it finds.
-const RANGE_COST: f64 = 64.0;
-/// Never is more found than this, for what looking may cost: it is only a guess, made from one end.
+const RANGE_COST: f64 = 150.0;
+/// Never is more found than this, for what looking may cost: it is only a guess, made from the first of them.
 const MOST_FOUND: f64 = 200_000.0;
 /// A batch is at most so many times as large as all before it.
 const GROWTH: usize = 8;
@@ -39,7 +39,7 @@ pub(super) struct FinderLimits {
 
 impl Default for FinderLimits {
     fn default() -> Self {
-        Self { few: 1_000, batch: 128, asked_each: 0.5, steps_each: 8.0 }
+        Self { few: 1_000, batch: 128, asked_each: 1.0, steps_each: 8.0 }
     }
 }
 
@@ -61,9 +61,9 @@ pub(super) fn find(
         RowPart::Column(_) => {}
     }
     let few = limits.few.max(page.limit);
-    // Newer rows mostly have greater numbers, and what is told of this end is then told of the page.
-    let from_end = row_text::found_from_end(search, first.descending != page.backward);
-    let found: Vec<i64> = db.query(&from_end, (Bound(&search.query), count(few) + 1), |row| row.get(0))?;
+    // From the least rowid on: FTS5 takes half as long again backward.
+    let first = (Bound(&search.query), count(few) + 1);
+    let found: Vec<i64> = db.query(&row_text::found_first(search), first, |row| row.get(0))?;
     if found.len() <= few {
         return Ok(Some(found));
     }

@@ -99,13 +99,13 @@ pub(super) fn ends(table: &TableShape) -> String {
     format!("SELECT (SELECT min({key}) FROM {table}), (SELECT max({key}) FROM {table})")
 }
 
-/// Gives the rowids that a search finds, from one end. The parameters are its query, and how many are wanted.
-pub(super) fn found_from_end(search: &SearchTerm, descending: bool) -> String {
-    let (index, direction) = (quoted(&search.index), if descending { " DESC" } else { "" });
-    format!("SELECT rowid FROM {index} WHERE {index} MATCH ? ORDER BY rowid{direction} LIMIT ?")
+/// Gives the rowids that a search finds, smallest first. The parameters are its query, and how many are wanted.
+pub(super) fn found_first(search: &SearchTerm) -> String {
+    let index = quoted(&search.index);
+    format!("SELECT rowid FROM {index} WHERE {index} MATCH ? ORDER BY rowid LIMIT ?")
 }
 
-/// The same from one rowid to another, smallest first: two more parameters, behind the query.
+/// The same from one rowid to another: two more parameters, behind the query.
 pub(super) fn found_between(search: &SearchTerm) -> String {
     let index = quoted(&search.index);
     format!(
