@@ -5,9 +5,8 @@
 //! table are gone through in the order that is wanted, as a page without a search would be, and the index is asked which
 //! of them it finds, batch by batch, until a page is full. What is found is the same: it is the index that says so.
 //!
-//! That is slower than sorting where the rows come in an order that no index has, where few of them meet the filter, or
-//! where their rowids are scattered. So it may cost a part of what sorting is thought to cost, and is given up
-//! beyond that.
+//! That is slower than sorting where few rows meet the filter, or where their rowids are scattered. So it may cost a part
+//! of what sorting is thought to cost, and is given up beyond that; and it is not begun where no index has the order.
 
 use rusqlite::params_from_iter;
 
@@ -17,19 +16,24 @@ use crate::row::{PageQuery, RowPart, RowQuery, SearchTerm, Value};
 use crate::sqlite::row_value::Bound;
 use crate::sqlite::session::{Db, Statement, Stopped};
 
-/// What asking the index for a range of rowids costs, in rows that it finds.
-const RANGE_COST: f64 = 150.0;
+/// What asking the index for a range of rowids costs, in rows that it finds: some 150 where its pieces have been put
+/// together, and several times that where they have not.
+const RANGE_COST: f64 = 400.0;
 /// Never is more found than this, for what looking may cost: it is only a guess, made from the first of them.
 const MOST_FOUND: f64 = 200_000.0;
-/// A batch is at most so many times as large as all before it.
+/// A batch is at most so many times as large as all before it, and the first as the least.
 const GROWTH: usize = 8;
+/// So many times the rows that should fill a page are asked about.
+const MARGIN: f64 = 1.25;
+/// What SQLite says of a statement that reads and sorts all rows before it gives the first.
+const SORTS_ALL: &str = "USE TEMP B-TREE FOR ORDER BY";
 
 /// How rows are looked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FinderLimits {
     /// So many rows are looked up and sorted without more ado.
     pub(super) few: usize,
-    /// Rows that the index is asked about at first.
+    /// Rows that the index is asked about at a time, at least.
     pub(super) batch: usize,
     /// What the index may be asked for, in rows that it finds, for each row that is thought to be found in all.
     pub(super) asked_each: f64,
@@ -39,7 +43,7 @@ pub(super) struct FinderLimits {
 
 impl Default for FinderLimits {
     fn default() -> Self {
-        Self { few: 1_000, batch: 128, asked_each: 1.0, steps_each: 8.0 }
+        Self { few: 1_000, batch: 128, asked_each: 1.0, steps_each: 4.0 }
     }
 }
 
@@ -93,22 +97,31 @@ fn look(
 ) -> Result<Option<Vec<i64>>, RowFailure> {
     // One more than the page takes shows that there are more.
     let wanted = page.limit.saturating_add(1);
+    // As if each number were a row, which it mostly is.
+    let expected = (wanted as f64 * guess.rowids_each * MARGIN) as usize;
+    let least = limits.batch.max(page.limit.saturating_mul(2));
     let mut look = Look {
         ask: db.prepare(&row_text::found_between(search))?,
         search,
         rowids_each: guess.rowids_each,
         left: guess.found * limits.asked_each,
         batch: Vec::new(),
-        batch_size: limits.batch.max(page.limit.saturating_mul(2)),
+        batch_size: expected.clamp(least, least.saturating_mul(GROWTH)),
+        least,
         seen: 0,
         found: Vec::new(),
         wanted,
     };
     let all = Value::Integer(i64::MAX);
     for statement in row_text::rowids(query, page) {
+        let params = || params_from_iter(statement.params.iter().copied().chain([&all]).map(Bound));
+        let plan = format!("EXPLAIN QUERY PLAN {}", statement.sql);
+        let plan: Vec<String> = db.query(&plan, params(), |row| row.get(3))?;
+        if plan.iter().any(|line| line == SORTS_ALL) {
+            return Ok(None);
+        }
         let mut prepared = db.prepare(&statement.sql)?;
-        let params = statement.params.into_iter().chain([&all]).map(Bound);
-        let mut rows = prepared.query(params_from_iter(params))?;
+        let mut rows = prepared.query(params())?;
         while let Some(row) = rows.next()? {
             look.batch.push(row.get(0)?);
             if look.batch.len() < look.batch_size {
@@ -157,6 +170,8 @@ struct Look<'a> {
     /// Rows that it has not been asked about, in order.
     batch: Vec<i64>,
     batch_size: usize,
+    /// A batch is not smaller.
+    least: usize,
     seen: usize,
     /// What it finds, in order.
     found: Vec<i64>,
@@ -196,8 +211,9 @@ impl Look<'_> {
     fn next_size(&self) -> usize {
         let missing = self.wanted.saturating_sub(self.found.len());
         let most = self.seen.saturating_mul(GROWTH);
-        let expected = self.seen.saturating_mul(missing).saturating_mul(5) / (self.found.len() * 4).max(1);
-        if self.found.is_empty() { most } else { expected.min(most) }.max(self.batch_size)
+        let each = self.seen as f64 / self.found.len() as f64;
+        // None found yet: infinitely many, and so the most.
+        ((missing as f64 * each * MARGIN) as usize).min(most).max(self.least)
     }
 }
 
