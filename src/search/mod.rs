@@ -19,7 +19,7 @@
 //! compared with one that is wanted by comparing these texts (`schema`). Rows that were in the table before are put in
 //! by a chore (`upkeep`), in slices. What somebody typed becomes a query (`text`) in which nothing is an
 //! operator. Finding is the business of pages: `src/table/page.rs`, and on the reader's side
-//! `src/sqlite/reader/row_text.rs`.
+//! `src/sqlite/reader/row_text.rs` and, for texts that very many rows hold, `src/sqlite/reader/row_finder.rs`.
 
 mod check;
 mod definition;
