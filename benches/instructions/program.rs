@@ -83,8 +83,7 @@ impl Program {
         let store = builder.group(commands as usize, GROUP_BYTES, HOURS).open().wait()?;
         let before = if self == Self::InsertStatement {
             write_behind_gate(&store, &rows, |row| {
-                let Session { id, sandbox_id, token, created_at_ms, expires_at_ms, revoked, .. } =
-                    row.clone();
+                let Session { id, sandbox_id, token, created_at_ms, expires_at_ms, revoked, .. } = row;
                 let params = (id, sandbox_id, token, created_at_ms, expires_at_ms, revoked, 1);
                 Ok([store.execute(INSERT, params).try_submit()?])
             })?
