@@ -35,8 +35,8 @@ pub struct Params {
     /// In order, from 0.
     values: RowValues,
     count: usize,
-    /// As many as values, or none when they go by position.
-    names: Vec<String>,
+    /// As many as values, or none when they go by position. Boxed: they are rare, and a command is moved often.
+    names: Option<Box<[String]>>,
 }
 
 impl Params {
@@ -52,7 +52,7 @@ impl Params {
         let values = values.into_iter();
         let mut params = Self::with_capacity(values.size_hint().0);
         for value in values {
-            params.push(None, &value)?;
+            params.push(&value).map_err(|reason| params.refused(reason))?;
         }
         Ok(params)
     }
@@ -70,16 +70,22 @@ impl Params {
         V: ToSql,
     {
         let mut params = Self::default();
+        let mut names = Vec::new();
         for (name, value) in values {
-            params.push(Some(name.into()), &value)?;
+            let name = name.into();
+            if let Err(reason) = params.push(&value) {
+                return Err(InvalidValue { name: Some(name), ..params.refused(reason) });
+            }
+            names.push(name);
         }
+        params.names = (!names.is_empty()).then(|| names.into_boxed_slice());
         Ok(params)
     }
 
     fn with_capacity(values: usize) -> Self {
         // Small ones find room without moving.
         let values = RowValues::with_capacity(values, values * TEXT_ROOM);
-        Self { values, count: 0, names: Vec::new() }
+        Self { values, count: 0, names: None }
     }
 
     /// How many there are.
@@ -95,8 +101,11 @@ impl Params {
     /// The memory that the values and names take, in bytes; about right, for the limits of queues.
     pub fn bytes(&self) -> usize {
         // By capacity: what was made step by step has room to spare.
-        let names: usize = self.names.iter().map(String::len).sum();
-        self.values.heap_bytes() + self.names.capacity() * size_of::<String>() + names
+        let names = self.names.as_ref().map_or(0, |names| {
+            let texts: usize = names.iter().map(String::len).sum();
+            size_of_val(&**names) + texts
+        });
+        self.values.heap_bytes() + names
     }
 
     /// The size of the largest text or BLOB among the values, in bytes.
@@ -106,7 +115,7 @@ impl Params {
 
     /// Whether they go by position.
     pub(crate) fn are_positional(&self) -> bool {
-        self.names.is_empty()
+        self.names.is_none()
     }
 
     /// The values, if they go by position and a statement has as many parameters.
@@ -117,7 +126,7 @@ impl Params {
     /// Binds each value. Fails if the statement has another number of parameters or other names.
     pub(crate) fn bind(&self, statement: &mut rusqlite::Statement<'_>) -> rusqlite::Result<()> {
         let expected = statement.parameter_count();
-        if self.names.is_empty() {
+        let Some(names) = &self.names else {
             if self.count != expected {
                 return Err(rusqlite::Error::InvalidParameterCount(self.count, expected));
             }
@@ -125,9 +134,9 @@ impl Params {
                 statement.raw_bind_parameter(at + 1, Bound(value))?;
             }
             return Ok(());
-        }
+        };
         let mut given = vec![false; expected];
-        for (name, value) in self.names.iter().zip(self.values.all().values()) {
+        for (name, value) in names.iter().zip(self.values.all().values()) {
             let missing = || rusqlite::Error::InvalidParameterName(name.clone());
             let at = statement.parameter_index(&prefixed(name))?.ok_or_else(missing)?;
             statement.raw_bind_parameter(at, Bound(value))?;
@@ -142,16 +151,18 @@ impl Params {
         }
     }
 
-    fn push<T: ToSql + ?Sized>(&mut self, name: Option<String>, value: &T) -> Result<(), InvalidValue> {
-        let at = self.count;
-        match with_value(value, |value| self.values.push(at, value)) {
-            Ok(()) => {
-                self.count += 1;
-                self.names.extend(name);
-                Ok(())
-            }
-            Err(reason) => Err(InvalidValue { position: at + 1, name, reason }),
-        }
+    /// Puts a value behind the others, or says why SQLite could not store it as it is.
+    #[inline]
+    fn push<T: ToSql + ?Sized>(&mut self, value: &T) -> Result<(), &'static str> {
+        with_value(value, |value| self.values.push(self.count, value))?;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// What is told of the value that comes next.
+    #[cold]
+    fn refused(&self, reason: &str) -> InvalidValue {
+        InvalidValue { position: self.count + 1, name: None, reason: reason.to_owned() }
     }
 }
 
@@ -160,7 +171,7 @@ impl fmt::Debug for Params {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Params")
             .field("count", &self.count)
-            .field("names", &self.names)
+            .field("names", &self.names.as_deref().unwrap_or_default())
             .field("bytes", &self.bytes())
             .finish()
     }
@@ -179,33 +190,43 @@ pub(super) fn value_bytes(value: ValueRef<'_>) -> usize {
 }
 
 /// Gives the value to `take`, where it lies.
+#[inline]
 fn with_value<T: ToSql + ?Sized>(
     value: &T,
     take: impl FnOnce(crate::row::ValueRef<'_>),
-) -> Result<(), String> {
+) -> Result<(), &'static str> {
     use crate::row::ValueRef as Taken;
-    let value = match value.to_sql() {
-        Ok(value) => value,
-        // The cause may repeat the value.
-        Err(_) => return Err("it does not fit any type of SQLite".to_owned()),
-    };
+    // The cause may repeat the value.
+    let value = value.to_sql().map_err(|_| "it does not fit any type of SQLite")?;
     let value = match &value {
         ToSqlOutput::Owned(value) => value.into(),
         ToSqlOutput::Borrowed(value) => *value,
-        _ => return Err("it is not a plain value".to_owned()),
+        _ => return Err("it is not a plain value"),
     };
     take(match value {
         ValueRef::Null => Taken::Null,
         ValueRef::Integer(integer) => Taken::Integer(integer),
-        ValueRef::Real(real) if real.is_nan() => return Err("SQLite would store NULL for a NaN".to_owned()),
+        ValueRef::Real(real) if real.is_nan() => return Err("SQLite would store NULL for a NaN"),
         ValueRef::Real(real) => Taken::Real(real),
-        ValueRef::Text(text) if str::from_utf8(text).is_err() => {
-            return Err("the text is not UTF-8".to_owned());
-        }
+        ValueRef::Text(text) if !is_utf8(text) => return Err("the text is not UTF-8"),
         ValueRef::Text(text) => Taken::Text(text),
         ValueRef::Blob(bytes) => Taken::Blob(bytes),
     });
     Ok(())
+}
+
+/// Whether it is UTF-8. Nearly always it is ASCII, and that is sooner seen.
+fn is_utf8(text: &[u8]) -> bool {
+    is_ascii(text) || str::from_utf8(text).is_ok()
+}
+
+/// Looks at eight bytes at once. Those at the end, fewer, are seen together with some before them.
+fn is_ascii(text: &[u8]) -> bool {
+    const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+    let (words, rest) = text.as_chunks::<8>();
+    let Some(last) = text.last_chunk::<8>() else { return rest.is_ascii() };
+    let seen = words.iter().fold(u64::from_ne_bytes(*last), |seen, word| seen | u64::from_ne_bytes(*word));
+    seen & HIGH_BITS == 0
 }
 
 /// A value of ours as rusqlite binds it.
@@ -324,7 +345,7 @@ macro_rules! tuples {
             fn into_params(self) -> Result<Params, InvalidValue> {
                 let ($($type,)+) = self;
                 let mut params = Params::with_capacity([$(stringify!($type)),+].len());
-                $(params.push(None, &$type)?;)+
+                $(params.push(&$type).map_err(|reason| params.refused(reason))?;)+
                 Ok(params)
             }
         }
@@ -405,6 +426,22 @@ mod tests {
         assert_eq!([Huge].into_params().unwrap_err().position, 1);
         let bad = ToSqlOutput::Borrowed(ValueRef::Text(&[0xff]));
         assert!([bad].into_params().unwrap_err().to_string().contains("UTF-8"));
+    }
+
+    #[test]
+    fn every_text_of_utf8_is_taken_and_no_other() {
+        for length in 0..40 {
+            let plain = "x".repeat(length);
+            for at in 0..=length {
+                let mut text = plain.clone();
+                text.insert(at, 'é');
+                assert_eq!(count((text.as_str(),)), 1);
+                let mut bad = text.into_bytes();
+                bad.remove(at);
+                let bad = ToSqlOutput::Borrowed(ValueRef::Text(&bad));
+                assert!([bad].into_params().is_err(), "{length} {at}");
+            }
+        }
     }
 
     #[test]
