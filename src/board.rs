@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use crate::error::StoreFailure;
-use crate::sync::OnceLock;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex};
+use crate::tick::Tick;
 
 /// Counters and gauges that any thread may read at any time.
 #[derive(Default)]
@@ -56,13 +56,17 @@ impl Counter {
     }
 }
 
-/// A moment that may be unset: nanoseconds since the process first asked, 0 for none.
+/// A moment that may be unset, as a [`Tick`]; 0 for none.
 #[derive(Default)]
 pub(crate) struct Moment(AtomicU64);
 
 impl Moment {
     pub(crate) fn set(&self, at: Instant) {
-        self.0.store(nanoseconds(at).max(1), Ordering::Relaxed);
+        self.set_tick(Tick::of(at));
+    }
+
+    pub(crate) fn set_tick(&self, at: Tick) {
+        self.0.store(at.0.max(1), Ordering::Relaxed);
     }
 
     pub(crate) fn clear(&self) {
@@ -73,16 +77,9 @@ impl Moment {
     pub(crate) fn age(&self) -> Option<Duration> {
         match self.0.load(Ordering::Relaxed) {
             0 => None,
-            at => Some(Duration::from_nanos(nanoseconds(Instant::now()).saturating_sub(at))),
+            at => Some(Tick(at).until(Tick::now())),
         }
     }
-}
-
-fn nanoseconds(at: Instant) -> u64 {
-    static ORIGIN: OnceLock<Instant> = OnceLock::new();
-    let since = at.saturating_duration_since(*ORIGIN.get_or_init(Instant::now));
-    // 584 years fit.
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Board {

@@ -110,6 +110,7 @@ mod settings;
 mod sqlite;
 mod sync;
 mod table;
+mod tick;
 
 pub use changes::{Change, ChangeKey, Operation, RowChange};
 pub use error::{

@@ -4,18 +4,18 @@
 //! generation of its own, an order names the generation that it means, and the progress handler looks.
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rusqlite::Connection;
 
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use crate::tick::Tick;
 
 /// Virtual-machine steps between two looks of the progress handler.
 const STEPS_BETWEEN_LOOKS: u16 = 1_000;
 /// Rows between two looks at the clock; orders from other threads are seen at every row.
 const ROWS_BETWEEN_LOOKS: u32 = 16;
-const NEVER: u64 = u64::MAX;
 
 /// Why the store ended SQL that was running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -93,7 +93,7 @@ pub struct StopLimits {
     /// When a read becomes too old.
     pub too_old_at: Option<Instant>,
     /// When a write has used up its run limit.
-    pub run_limit_at: Option<Instant>,
+    pub run_limit_at: Option<Tick>,
 }
 
 /// Decides whether the call that a connection is running must end. Clones share one state: one stays
@@ -104,12 +104,11 @@ pub struct StopCheck {
 }
 
 struct State {
-    origin: Instant,
     /// Odd while a call is armed, raised at both ends of a call.
     generation: AtomicU64,
     /// The last order that was accepted: generation in the upper bits, code of the reason in the lower 8.
     order: AtomicU64,
-    /// Nanoseconds since `origin` at which the earliest limit is reached, and the code of its reason.
+    /// The tick at which the earliest limit is reached, and the code of its reason.
     limit_at: AtomicU64,
     limit_reason: AtomicU8,
     fired: AtomicU8,
@@ -129,10 +128,9 @@ impl StopCheck {
     pub fn new() -> Self {
         Self {
             state: Arc::new(State {
-                origin: Instant::now(),
                 generation: AtomicU64::new(0),
                 order: AtomicU64::new(0),
-                limit_at: AtomicU64::new(NEVER),
+                limit_at: AtomicU64::new(Tick::NEVER.0),
                 limit_reason: AtomicU8::new(0),
                 fired: AtomicU8::new(0),
                 rows: AtomicU32::new(0),
@@ -158,19 +156,21 @@ impl StopCheck {
     /// Starts a call with these limits. The answer names the call in [`stop`](Self::stop).
     ///
     /// Only the connection's own thread arms, disarms and looks.
+    #[inline]
     pub fn arm(&self, limits: StopLimits) -> u64 {
         let state = &*self.state;
-        let limit = [
-            (limits.deadline, StopReason::Deadline),
-            (limits.too_old_at, StopReason::TooOld),
+        let (mut first, mut first_reason) = (Tick::NEVER, StopReason::RunLimit);
+        for (at, reason) in [
+            (limits.deadline.map(Tick::of), StopReason::Deadline),
+            (limits.too_old_at.map(Tick::of), StopReason::TooOld),
             (limits.run_limit_at, StopReason::RunLimit),
-        ]
-        .into_iter()
-        .filter_map(|(at, reason)| at.map(|at| (state.nanoseconds(at), reason)))
-        .min_by_key(|(at, _)| *at);
-        let (at, reason) = limit.map_or((NEVER, 0), |(at, reason)| (at, reason.to_code()));
-        state.limit_at.store(at, Ordering::Relaxed);
-        state.limit_reason.store(reason, Ordering::Relaxed);
+        ] {
+            if let Some(at) = at.filter(|at| *at < first) {
+                (first, first_reason) = (at, reason);
+            }
+        }
+        state.limit_at.store(first.0, Ordering::Relaxed);
+        state.limit_reason.store(first_reason.to_code(), Ordering::Relaxed);
         state.fired.store(0, Ordering::Relaxed);
         state.rows.store(0, Ordering::Relaxed);
         self.allow(None);
@@ -189,7 +189,7 @@ impl StopCheck {
             let generation = state.generation.load(Ordering::Relaxed);
             state.generation.store(generation.wrapping_add(1), Ordering::Release);
         }
-        state.limit_at.store(NEVER, Ordering::Relaxed);
+        state.limit_at.store(Tick::NEVER.0, Ordering::Relaxed);
         StopReason::from_code(state.fired.swap(0, Ordering::Relaxed))
     }
 
@@ -224,8 +224,8 @@ impl StopCheck {
         if ordered.is_some() {
             return ordered;
         }
-        let limit_at = state.limit_at.load(Ordering::Relaxed);
-        if limit_at == NEVER || !self.is_armed() || state.nanoseconds(Instant::now()) < limit_at {
+        let limit_at = Tick(state.limit_at.load(Ordering::Relaxed));
+        if limit_at == Tick::NEVER || !self.is_armed() || Tick::now() < limit_at {
             return None;
         }
         let code = state.limit_reason.load(Ordering::Relaxed);
@@ -277,16 +277,10 @@ impl StopCheck {
     }
 }
 
-impl State {
-    fn nanoseconds(&self, at: Instant) -> u64 {
-        let passed: Duration = at.saturating_duration_since(self.origin);
-        // 584 years fit; what does not is no limit.
-        u64::try_from(passed.as_nanos()).unwrap_or(NEVER)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

@@ -24,6 +24,7 @@ use crate::protocol::storage::{
 use crate::sqlite::files::identity::FileIdentity;
 use crate::sqlite::reason::Reason;
 use crate::sync::Arc;
+use crate::tick::Tick;
 
 /// Between two looks whether the file is still the one that was opened.
 const LOOK_AFTER_FILE: Duration = Duration::from_secs(1);
@@ -197,8 +198,8 @@ impl Storage for SqliteStorage {
 
     fn apply(&mut self, command: &mut WriteCommand, sequence: u64) -> Applied<WriteCommand> {
         let board = &self.engine.board;
-        let now = Instant::now();
-        board.write_started.set(now);
+        let now = Tick::now();
+        board.write_started.set_tick(now);
         self.transaction.note_start(now);
         let applied = self.transaction.apply(&mut command.task, sequence, board);
         board.write_started.clear();
@@ -234,8 +235,8 @@ impl Storage for SqliteStorage {
         first_sequence: u64,
     ) -> Result<Vec<Joined<WriteCommand>>, TransactionLost> {
         let board = &self.engine.board;
-        let now = Instant::now();
-        board.write_started.set(now);
+        let now = Tick::now();
+        board.write_started.set_tick(now);
         self.transaction.note_start(now);
         let joined = self.transaction.apply_together(commands, first_sequence, board);
         board.write_started.clear();

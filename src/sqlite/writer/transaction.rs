@@ -1,7 +1,7 @@
 //! One transaction on the writable connection, and the commands that are carried out in it.
 
 use std::cell::{Cell, RefCell};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::{Connection, ffi};
 
@@ -28,6 +28,7 @@ use crate::sqlite::session::{
     TransactionEnded, Tx,
 };
 use crate::sync::Arc;
+use crate::tick::Tick;
 
 /// The bounds of one write.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +58,7 @@ pub(super) struct Transaction {
     /// How long a piece of bulk work may take.
     piece_time: Duration,
     /// When the present command was started.
-    started_at: Instant,
+    started_at: Tick,
     pub(super) limits: WriteLimits,
     /// A failed command could not be undone: what is in the transaction must not be committed.
     pub(super) stuck: Cell<bool>,
@@ -92,7 +93,7 @@ impl Transaction {
             state,
             recorder: Recorder::new(feed),
             piece_time: rows::piece_time(Duration::ZERO, Duration::ZERO),
-            started_at: Instant::now(),
+            started_at: Tick::now(),
             limits,
             stuck: Cell::new(false),
             connection,
@@ -435,14 +436,14 @@ impl Transaction {
     }
 
     /// A command starts now, or several that are carried out together.
-    pub(super) fn note_start(&mut self, now: Instant) {
+    pub(super) fn note_start(&mut self, now: Tick) {
         self.started_at = now;
     }
 
     /// Starts the run limit of what was started.
     pub(super) fn start_clock(&self) -> &StopCheck {
         let stop = self.state.stop_check();
-        let run_limit_at = self.started_at.checked_add(self.limits.run_limit);
+        let run_limit_at = Some(self.started_at.after(self.limits.run_limit));
         stop.arm(StopLimits { run_limit_at, ..StopLimits::default() });
         stop
     }
