@@ -183,3 +183,35 @@ fn a_read_that_becomes_a_write_after_a_foreign_commit_is_busy_at_once() {
     assert_eq!(error.sqlite_error().unwrap().extended_code, ffi::SQLITE_BUSY_SNAPSHOT);
     assert!(begun.elapsed() < std::time::Duration::from_secs(15), "the busy timeout is not waited for");
 }
+
+/// `Session::run_prepared` takes SQLite's count for that of an INSERT, without looking whether anything was changed.
+#[test]
+fn an_insert_sets_the_count_of_changes_whatever_it_does() {
+    let connection = memory();
+    connection
+        .execute_batch(
+            "CREATE VIEW w AS SELECT id, v FROM t;
+             CREATE TRIGGER nothing INSTEAD OF INSERT ON w BEGIN SELECT 1; END;
+             CREATE VIEW d AS SELECT id, v FROM t;
+             CREATE TRIGGER deletes INSTEAD OF INSERT ON d BEGIN DELETE FROM t WHERE id > new.id; END;
+             CREATE TABLE q (id);
+             CREATE TRIGGER ignores BEFORE INSERT ON q BEGIN SELECT RAISE(IGNORE); END;
+             CREATE VIRTUAL TABLE f USING fts5 (body)",
+        )
+        .unwrap();
+    let all: [(&str, u64); 7] = [
+        ("INSERT INTO t VALUES (7, 7)", 1),
+        ("INSERT OR IGNORE INTO t VALUES (1, 1)", 0),
+        ("INSERT OR REPLACE INTO t VALUES (1, 2)", 1),
+        ("INSERT INTO w VALUES (8, 8)", 0),
+        ("INSERT INTO d VALUES (1, 1)", 0),
+        ("INSERT INTO q VALUES (1)", 0),
+        ("INSERT INTO f VALUES ('a word')", 1),
+    ];
+    for (sql, rows) in all {
+        connection.execute_batch("DELETE FROM t; INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)").unwrap();
+        assert_eq!(connection.changes(), 3);
+        connection.execute(sql, []).unwrap();
+        assert_eq!(connection.changes(), rows, "{sql}");
+    }
+}

@@ -123,6 +123,8 @@ pub struct StatementFacts {
     pub deletes: bool,
     /// If it fails, something of it may stay behind unless a savepoint is rolled back.
     pub needs_savepoint: bool,
+    /// It is surely an INSERT of one row that is given as values.
+    pub inserts_one_row: bool,
     /// It changes nothing.
     pub read_only: bool,
     /// It has result columns.
@@ -147,6 +149,7 @@ impl StatementFacts {
             return Self {
                 deletes: false,
                 needs_savepoint: false,
+                inserts_one_row: false,
                 read_only: true,
                 returns_rows,
                 changes_schema: false,
@@ -174,6 +177,7 @@ impl StatementFacts {
         Self {
             deletes,
             needs_savepoint,
+            inserts_one_row: text.inserts_one_row,
             read_only: false,
             returns_rows,
             changes_schema: notes.changes_schema,
@@ -186,6 +190,7 @@ impl StatementFacts {
         Self {
             deletes: self.deletes || other.deletes,
             needs_savepoint: self.needs_savepoint || other.needs_savepoint,
+            inserts_one_row: self.inserts_one_row && other.inserts_one_row,
             read_only: self.read_only && other.read_only,
             returns_rows: self.returns_rows || other.returns_rows,
             changes_schema: self.changes_schema || other.changes_schema,
@@ -198,6 +203,7 @@ impl StatementFacts {
         Self {
             deletes: !read_only,
             needs_savepoint: !read_only,
+            inserts_one_row: false,
             read_only,
             returns_rows,
             changes_schema: !read_only,

@@ -111,10 +111,10 @@ impl<'c> Session<'c> {
         // Many short ones in a batch are stopped as many rows are.
         self.check_row().and_then(|()| self.check_transaction()).map_err(Failure::into_session)?;
         self.as_engine(|| first(facts)).map_err(SessionError::Sqlite)?;
-        let before = self.connection.total_changes();
+        // SQLite's count is that of the last statement that counts, which every INSERT does.
+        let before = (!facts.inserts_one_row).then(|| self.connection.total_changes());
         self.run_for_rows(statement, facts, values, |_| {})?;
-        // SQLite's count is that of the last statement that changed rows.
-        let has_changed = self.connection.total_changes() != before;
+        let has_changed = before.is_none_or(|before| self.connection.total_changes() != before);
         let rows_changed = if has_changed { self.connection.changes() } else { 0 };
         Ok(StatementOutcome { rows_changed, rows: None })
     }
@@ -217,6 +217,11 @@ impl<'c> Session<'c> {
         self.schema_for(false).map_err(Failure::into_session)
     }
 
+    /// Whether the schema is this one. False as well if it is not known.
+    pub fn has_schema(&self, schema: &Arc<SchemaFacts>) -> bool {
+        self.state.has_schema(schema)
+    }
+
     /// The connection, for the engine's own questions about the schema.
     pub fn connection(&self) -> &'c Connection {
         self.connection
@@ -284,16 +289,17 @@ impl<'c> Session<'c> {
     ///
     /// No statement that a closure got can be used any more: each borrows the session's `Tx` or `Db`, so
     /// it was dropped or forgotten.
+    #[inline]
     pub fn finish(&self) -> LeftBehind {
-        let leaked = self.state.take_leaked();
-        if leaked.is_empty() {
-            return LeftBehind::default();
-        }
+        if self.state.holds_none() { LeftBehind::default() } else { self.end(&self.state.take_leaked()) }
+    }
+
+    fn end(&self, leaked: &[Arc<str>]) -> LeftBehind {
         // What the cache holds is not lost; without it, a leaked text is easier to tell apart.
         self.connection.flush_prepared_statement_cache();
         // SAFETY: the handle is used on the connection's own thread, while the borrow lives.
         let db = unsafe { self.connection.handle() };
-        let strays: Vec<_> = statements(db).filter(|statement| is_one_of(*statement, &leaked)).collect();
+        let strays: Vec<_> = statements(db).filter(|statement| is_one_of(*statement, leaked)).collect();
         for statement in &strays {
             // SAFETY: the statement is on the connection's list, so it has not been finalized.
             unsafe { ffi::sqlite3_reset(*statement) };
@@ -400,9 +406,9 @@ impl<'c> Session<'c> {
         read_only: bool,
         returns_rows: bool,
     ) -> Result<Option<StatementFacts>, Failure> {
-        let notes = self.state.guard.take_notes();
         let mut now = None;
-        if notes.asked {
+        if self.state.guard.has_asked() {
+            let notes = self.state.guard.take_notes();
             let schema = self.schema_for(read_only && !notes.deletes && notes.written.is_empty())?;
             let asked = StatementFacts::of(text, &schema, &notes, read_only, returns_rows);
             now = Some(facts.or(asked)).inspect(|now| self.starts(now));

@@ -144,6 +144,11 @@ impl SessionState {
         !self.schema_unsure.get() && self.schema.borrow().as_ref().is_some_and(is_same)
     }
 
+    /// Whether the schema was last read as this.
+    pub(super) fn has_schema(&self, schema: &Arc<SchemaFacts>) -> bool {
+        self.schema.borrow().as_ref().is_some_and(|known| Arc::ptr_eq(known, schema))
+    }
+
     pub(super) fn schema_facts(&self, connection: &Connection) -> rusqlite::Result<Arc<SchemaFacts>> {
         if let Some(facts) = &*self.schema.borrow() {
             return Ok(Arc::clone(facts));
@@ -196,11 +201,15 @@ impl SessionState {
         }
     }
 
-    /// The texts of statements that were never given back. Costs nothing when there are none.
+    /// Whether every statement was given back.
+    #[inline]
+    pub(super) fn holds_none(&self) -> bool {
+        self.held.get() == 0
+    }
+
+    /// The texts of statements that were never given back.
     pub(super) fn take_leaked(&self) -> Vec<Arc<str>> {
-        if self.held.replace(0) == 0 {
-            return Vec::new();
-        }
+        self.held.set(0);
         std::mem::take(&mut *self.handles.borrow_mut()).into_iter().flatten().collect()
     }
 }

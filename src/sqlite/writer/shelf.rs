@@ -34,14 +34,15 @@ impl StatementShelf {
         session: &Session<'_>,
         sql: &str,
     ) -> Result<Option<&ShelvedStatement>, SessionError> {
-        let schema = session.schema()?;
-        if !self.schema.as_ref().is_some_and(|known| Arc::ptr_eq(known, &schema)) {
+        if !self.schema.as_ref().is_some_and(|known| session.has_schema(known)) {
             self.statements.clear();
-            self.schema = Some(schema);
+            self.schema = Some(session.schema()?);
         }
         let is_it = |one: &ShelvedStatement| std::ptr::eq(&*one.sql, sql) || one.sql == sql;
         let Some(at) = self.statements.iter().rposition(is_it) else { return Ok(None) };
-        self.statements[at..].rotate_left(1);
+        if at + 1 < self.statements.len() {
+            self.statements[at..].rotate_left(1);
+        }
         Ok(self.statements.last())
     }
 

@@ -288,7 +288,9 @@ impl Transaction {
         let watch = self.recorder.watch(isolation);
         let outcome =
             self.run_call(call, isolation.session, first).map_err(|error| self.statement_error(error))?;
-        self.recorder.record(watch, isolation, None);
+        if watch.is_some() {
+            self.recorder.record(watch, isolation, None);
+        }
         let value = outcome.rows.map_or(WriteValue::None, WriteValue::Rows);
         Ok(Done { rows_changed: outcome.rows_changed, value })
     }
