@@ -304,14 +304,12 @@ impl<T: Serialize + DeserializeOwned + 'static> Table<T> {
         self.store.write_task(task, |WriteOutput { receipt, value }| match value {
             WriteValue::Modified(modified) => {
                 let (effect, value) = *modified;
-                match value.downcast::<Contained<R>>() {
-                    Ok(value) => {
-                        let receipt = receipt_of(receipt.sequence, effect);
-                        Ok(Some(Modified { value: value.into_inner(), receipt }))
-                    }
-                    // The box was made above from an `R`, and nothing in between looks into it.
-                    Err(_) => unreachable!("a closure's value has the closure's type"),
-                }
+                // The box was made above from an `R`, and nothing in between looks into it.
+                let Ok(value) = value.downcast::<Contained<R>>() else {
+                    unreachable!("a closure's value has the closure's type")
+                };
+                let receipt = receipt_of(receipt.sequence, effect);
+                Ok(Some(Modified { value: value.into_inner(), receipt }))
             }
             _ => Ok(None),
         })

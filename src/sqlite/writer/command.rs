@@ -144,12 +144,15 @@ pub(crate) enum WriteValue {
     None,
     Row(RowEffect),
     /// What a read-modify-write did, and what its closure returned.
+    ///
+    /// Boxed: it is rare, and an answer is moved often.
     Modified(Box<(RowEffect, Box<dyn Any + Send>)>),
     Rows(ResultRows),
     Closure(Box<dyn Any + Send>),
 }
 
 impl WriteCommand {
+    #[inline]
     pub(crate) fn new(task: WriteTask, level: AckLevel) -> Self {
         let data = match &task {
             WriteTask::Statement(call) => size_of::<StatementCall>() + call.heap_bytes(),
