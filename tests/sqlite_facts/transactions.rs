@@ -191,11 +191,11 @@ fn an_insert_sets_the_count_of_changes_whatever_it_does() {
     connection
         .execute_batch(
             "CREATE VIEW w AS SELECT id, v FROM t;
-             CREATE TRIGGER nothing INSTEAD OF INSERT ON w BEGIN SELECT 1; END;
+             CREATE TRIGGER idle INSTEAD OF INSERT ON w BEGIN SELECT 1; END;
              CREATE VIEW d AS SELECT id, v FROM t;
-             CREATE TRIGGER deletes INSTEAD OF INSERT ON d BEGIN DELETE FROM t WHERE id > new.id; END;
+             CREATE TRIGGER clears INSTEAD OF INSERT ON d BEGIN DELETE FROM t WHERE id > new.id; END;
              CREATE TABLE q (id);
-             CREATE TRIGGER ignores BEFORE INSERT ON q BEGIN SELECT RAISE(IGNORE); END;
+             CREATE TRIGGER skips BEFORE INSERT ON q BEGIN SELECT RAISE(IGNORE); END;
              CREATE VIRTUAL TABLE f USING fts5 (body)",
         )
         .unwrap();
