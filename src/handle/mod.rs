@@ -8,6 +8,7 @@ mod close;
 mod engine;
 mod latch;
 mod open;
+mod packed;
 pub(crate) mod params;
 mod process;
 mod read;

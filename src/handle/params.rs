@@ -6,10 +6,10 @@ use std::fmt;
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 
-use crate::row::{RowValues, Values};
+use super::packed::{PackedIter, PackedValues};
 
 /// Bytes of text that each parameter is given room for at first.
-const TEXT_ROOM: usize = 24;
+const TEXT_ROOM: usize = 32;
 
 /// The parameters of a statement: by position (`?1`, `?`) or by name (`:name`, `@name`, `$name`).
 ///
@@ -32,9 +32,7 @@ const TEXT_ROOM: usize = 24;
 /// ```
 #[derive(Clone, Default, PartialEq)]
 pub struct Params {
-    /// In order, from 0.
-    values: RowValues,
-    count: usize,
+    values: PackedValues,
     /// As many as values, or none when they go by position. Boxed: they are rare, and a command is moved often.
     names: Option<Box<[String]>>,
 }
@@ -84,18 +82,17 @@ impl Params {
 
     fn with_capacity(values: usize) -> Self {
         // Small ones find room without moving.
-        let values = RowValues::with_capacity(values, values * TEXT_ROOM);
-        Self { values, count: 0, names: None }
+        Self { values: PackedValues::with_capacity(values, TEXT_ROOM), names: None }
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.count
+        self.values.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.len() == 0
     }
 
     /// The memory that the values and names take, in bytes; about right, for the limits of queues.
@@ -119,24 +116,24 @@ impl Params {
     }
 
     /// The values, if they go by position and a statement has as many parameters.
-    pub(crate) fn values_for(&self, parameters: usize) -> Option<Values<'_>> {
-        (self.are_positional() && self.count == parameters).then(|| self.values.all())
+    pub(crate) fn values_for(&self, parameters: usize) -> Option<PackedIter<'_>> {
+        (self.are_positional() && self.len() == parameters).then(|| self.values.iter())
     }
 
     /// Binds each value. Fails if the statement has another number of parameters or other names.
     pub(crate) fn bind(&self, statement: &mut rusqlite::Statement<'_>) -> rusqlite::Result<()> {
         let expected = statement.parameter_count();
         let Some(names) = &self.names else {
-            if self.count != expected {
-                return Err(rusqlite::Error::InvalidParameterCount(self.count, expected));
+            if self.len() != expected {
+                return Err(rusqlite::Error::InvalidParameterCount(self.len(), expected));
             }
-            for (at, value) in self.values.all().iter() {
+            for (at, value) in self.values.iter().enumerate() {
                 statement.raw_bind_parameter(at + 1, Bound(value))?;
             }
             return Ok(());
         };
         let mut given = vec![false; expected];
-        for (name, value) in names.iter().zip(self.values.all().values()) {
+        for (name, value) in names.iter().zip(self.values.iter()) {
             let missing = || rusqlite::Error::InvalidParameterName(name.clone());
             let at = statement.parameter_index(&prefixed(name))?.ok_or_else(missing)?;
             statement.raw_bind_parameter(at, Bound(value))?;
@@ -154,15 +151,13 @@ impl Params {
     /// Puts a value behind the others, or says why SQLite could not store it as it is.
     #[inline]
     fn push<T: ToSql + ?Sized>(&mut self, value: &T) -> Result<(), &'static str> {
-        with_value(value, |value| self.values.push(self.count, value))?;
-        self.count += 1;
-        Ok(())
+        with_value(value, |value| self.values.push(value))
     }
 
     /// What is told of the value that comes next.
     #[cold]
     fn refused(&self, reason: &str) -> InvalidValue {
-        InvalidValue { position: self.count + 1, name: None, reason: reason.to_owned() }
+        InvalidValue { position: self.len() + 1, name: None, reason: reason.to_owned() }
     }
 }
 
@@ -170,7 +165,7 @@ impl fmt::Debug for Params {
     // Hand-written: values stay out of logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Params")
-            .field("count", &self.count)
+            .field("count", &self.len())
             .field("names", &self.names.as_deref().unwrap_or_default())
             .field("bytes", &self.bytes())
             .finish()

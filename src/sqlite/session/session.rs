@@ -101,6 +101,7 @@ impl<'c> Session<'c> {
 
     /// The same for a statement that is prepared already, with parameters by position, as many as it takes. Its rows
     /// are dropped.
+    #[inline]
     pub fn run_prepared<'v>(
         &self,
         statement: &EngineStatement,

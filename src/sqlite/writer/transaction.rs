@@ -310,7 +310,7 @@ impl Transaction {
         if let Some(ShelvedStatement { statement, facts, .. }) = shelf.find(session, sql)?
             && let Some(values) = params.values_for(statement.parameters())
         {
-            return session.run_prepared(statement, facts, values.values(), first);
+            return session.run_prepared(statement, facts, values, first);
         }
         let comes_again = session.has_run(sql);
         let outcome = session.run_statement_after(sql, params, None, first)?;
