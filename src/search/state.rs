@@ -66,9 +66,20 @@ impl IndexState {
         self.ended().set(end);
     }
 
-    /// The index is empty, or was never complete.
-    fn begin(&self) {
-        if self.is_ready.swap(false, Ordering::AcqRel) {
+    /// A slice has found all rows in, sent when the index had been opened so many times. If it was opened since, it may
+    /// have been emptied behind the slice: the next one tells. Gives the latch of those who wait.
+    fn complete(&self, opened: u64) -> Option<Arc<Latch<BuildEnd>>> {
+        if self.opened() != opened {
+            return None;
+        }
+        self.is_ready.store(true, Ordering::Release);
+        Some(self.ended())
+    }
+
+    /// Somebody has opened the index. `is_waiting`: it is empty, or was never complete.
+    fn reopen(&self, is_waiting: bool) {
+        self.opened.fetch_add(1, Ordering::AcqRel);
+        if is_waiting && self.is_ready.swap(false, Ordering::AcqRel) {
             *self.ended.lock() = Arc::new(Latch::new());
         }
     }
@@ -88,10 +99,7 @@ impl SearchIndexes {
         if let Some(at) = known {
             let state = &indexes[at].1;
             if state.definition == definition && !state.is_stopped() {
-                state.opened.fetch_add(1, Ordering::AcqRel);
-                if is_waiting {
-                    state.begin();
-                }
+                state.reopen(is_waiting);
                 engine.keeper.wake(&chore_name(&index.name));
                 return Ok(Arc::clone(state));
             }
@@ -105,6 +113,17 @@ impl SearchIndexes {
         store.keep(Box::new(chore))?;
         indexes.push((index.name.clone(), Arc::clone(&state)));
         Ok(state)
+    }
+
+    /// The chore found that all rows are in.
+    pub(super) fn complete(engine: &Engine, state: &IndexState, opened: u64) {
+        // It is opened under this lock, and nobody is woken under one.
+        let indexes = engine.searches.0.lock();
+        let waited_for = state.complete(opened);
+        drop(indexes);
+        if let Some(latch) = waited_for {
+            latch.set(BuildEnd::Ready);
+        }
     }
 
     /// The chore found no such index. Whether that is the end of it: not if somebody has opened it since, which made
@@ -137,4 +156,21 @@ impl SearchIndexes {
 fn definition_text(index: &IndexDefinition) -> String {
     let triggers = index.triggers().map(|trigger| trigger.sql);
     index.index().sql + &triggers.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The last slice of an index was answered, and before the keeper heard of it the index was emptied to be built
+    /// anew: whoever waited for that was told that it could be searched.
+    #[test]
+    fn a_slice_from_before_a_rebuild_does_not_make_the_index_ready() {
+        let state = IndexState::new(String::new());
+        let sent = state.opened();
+        state.reopen(true);
+        assert!(state.complete(sent).is_none() && !state.is_ready());
+        let sent = state.opened();
+        assert!(state.complete(sent).is_some() && state.is_ready());
+    }
 }

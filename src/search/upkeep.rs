@@ -145,7 +145,7 @@ impl Chore for IndexChore {
             }
         }
         if is_ready {
-            self.state.end(BuildEnd::Ready);
+            SearchIndexes::complete(&self.engine, &self.state, self.opened);
         }
     }
 }

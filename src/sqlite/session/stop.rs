@@ -16,6 +16,8 @@ use crate::tick::Tick;
 const STEPS_BETWEEN_LOOKS: u16 = 1_000;
 /// Rows between two looks at the clock; orders from other threads are seen at every row.
 const ROWS_BETWEEN_LOOKS: u32 = 16;
+/// As many looks as a call without an allowance has.
+const UNLIMITED: u64 = u64::MAX;
 
 /// Why the store ended SQL that was running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -134,7 +136,7 @@ impl StopCheck {
                 limit_reason: AtomicU8::new(0),
                 fired: AtomicU8::new(0),
                 rows: AtomicU32::new(0),
-                looks_left: AtomicU64::new(NEVER),
+                looks_left: AtomicU64::new(UNLIMITED),
             }),
         }
     }
@@ -149,7 +151,7 @@ impl StopCheck {
     /// Allows what runs from now on so many steps of the virtual machine, give or take those between two looks.
     /// SQLite interrupts what goes on, and that is no stop of the call. `None`: as many as it takes.
     pub fn allow(&self, steps: Option<u64>) {
-        let looks = steps.map_or(NEVER, |steps| steps / u64::from(STEPS_BETWEEN_LOOKS));
+        let looks = steps.map_or(UNLIMITED, |steps| steps / u64::from(STEPS_BETWEEN_LOOKS));
         self.state.looks_left.store(looks, Ordering::Relaxed);
     }
 
@@ -248,7 +250,7 @@ impl StopCheck {
     /// One look more. Whether it is one too many.
     fn is_overdrawn(&self) -> bool {
         match self.state.looks_left.load(Ordering::Relaxed) {
-            NEVER => false,
+            UNLIMITED => false,
             0 => true,
             left => {
                 self.state.looks_left.store(left - 1, Ordering::Relaxed);
