@@ -16,11 +16,19 @@ pub fn of_closed_loop(rows: &[Row]) -> Vec<Bar> {
         rows.iter().find(wanted).map(|row| row.per_second.median)
     };
     let times = |one: Option<f64>, other: Option<f64>| Some(one? / other?);
-    let (engine, limit, rollback) = (Contender::Walwright, Contender::Limit, Contender::BaselineRollback);
+    let (engine, thread) = (Contender::Walwright, Contender::WalwrightThread);
+    let (limit, rollback) = (Contender::Limit, Contender::BaselineRollback);
     let (insert, pipelined) = (Pattern::Insert, Pattern::Pipelined);
     [
+        times(per_second(limit, 0, insert, 1), per_second(thread, 0, insert, 1)).map(|figure| {
+            Bar::at_most(
+                "one client, a thread, time of a durable insert against autocommit by hand",
+                figure,
+                1.25,
+            )
+        }),
         times(per_second(limit, 0, insert, 1), per_second(engine, 0, insert, 1)).map(|figure| {
-            Bar::at_most("one client, time of a durable insert against autocommit by hand", figure, 1.25)
+            Bar::at_most("one client, a task of tokio, the same against autocommit by hand", figure, 1.25)
         }),
         times(per_second(engine, 0, pipelined, 64), per_second(limit, 0, pipelined, 64))
             .map(|figure| Bar::at_least("64 clients, pipelined pairs against the limit", figure, 0.8)),

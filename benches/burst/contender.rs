@@ -19,6 +19,8 @@ use walwright_benches::engine::Engine;
 #[serde(rename_all = "snake_case")]
 pub enum Contender {
     Walwright,
+    /// Without a runtime: the client is a thread that waits for each answer, as it does in the limit.
+    WalwrightThread,
     Limit,
     BaselineWal,
     BaselineRollback,
@@ -26,13 +28,20 @@ pub enum Contender {
 
 impl Contender {
     /// Walwright first: the limit takes the size of its groups.
-    pub const ALL: [Self; 4] = [Self::Walwright, Self::Limit, Self::BaselineWal, Self::BaselineRollback];
+    pub const ALL: [Self; 5] =
+        [Self::Walwright, Self::WalwrightThread, Self::Limit, Self::BaselineWal, Self::BaselineRollback];
+
+    /// Whether it can carry this load.
+    pub fn takes(self, load: ClosedLoop) -> bool {
+        self != Self::WalwrightThread || (load.clients == 1 && load.pattern == Pattern::Insert)
+    }
 }
 
 impl fmt::Display for Contender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Walwright => "walwright",
+            Self::WalwrightThread => "walwright, a thread",
             Self::Limit => "limit",
             Self::BaselineWal => "baseline, WAL",
             Self::BaselineRollback => "baseline, rollback",
@@ -81,11 +90,15 @@ impl Contender {
         let numbers = Arc::new(AtomicU64::new(0));
         let syncs = || scene.vfs.total_counts().syncs;
         match self {
-            Self::Walwright => {
+            Self::Walwright | Self::WalwrightThread => {
                 let engine = Engine::create(&path, scene.vfs.name()).await?;
                 let (before, syncs_before) = (engine.stats(), syncs());
                 let log = LogWatch::start(&engine);
-                let done = load.run(&engine, &numbers).await?;
+                let done = if self == Self::WalwrightThread {
+                    tokio::task::block_in_place(|| insert_and_wait(&engine, load.time))?
+                } else {
+                    load.run(&engine, &numbers).await?
+                };
                 let syncs = syncs() - syncs_before;
                 let ended = Instant::now();
                 engine.store.flush().await?;
@@ -113,6 +126,19 @@ impl Contender {
             }
         }
     }
+}
+
+/// One thread that inserts a row and waits, and again.
+fn insert_and_wait(engine: &Engine, time: Duration) -> Result<Done> {
+    let (mut latencies, mut written) = (Latencies::new(), 0);
+    let start = Instant::now();
+    while start.elapsed() < time {
+        let began = Instant::now();
+        engine.table.insert(&Session::new(written)).wait()?;
+        written += 1;
+        latencies.record(began.elapsed());
+    }
+    Ok(Done { operations: written as f64, time: start.elapsed(), latencies })
 }
 
 /// The limit: one thread, and nobody to be answered. Its latencies are those of whole transactions.

@@ -38,7 +38,11 @@ fn throughput(rows: &[closed::Row]) -> Plot<'_> {
         title: "Durable pairs, sent without waiting, at 5 ms a sync",
         across: Axis { label: "clients", is_logarithmic: true },
         up: Axis { label: "pairs a second", is_logarithmic: true },
-        lines: Contender::ALL.map(line).into(),
+        lines: Contender::ALL
+            .into_iter()
+            .filter(|one| *one != Contender::WalwrightThread)
+            .map(line)
+            .collect(),
         marks: None,
     }
 }
