@@ -168,8 +168,8 @@ fn c23_with_checkpoints_blocked_writes_wait_at_the_ceiling() {
     });
 }
 
-/// The report saw the backlog explode under steady load. 4,000 writes beside readers, and the log is copied
-/// again and again in between.
+/// The report saw the backlog explode under steady load. Thousands of writes beside readers, and the log is copied
+/// again and again in between: how often depends on how many share a group.
 #[test]
 fn c23_under_steady_load_the_log_stays_short() {
     watchdog(LIMIT, || {
@@ -187,7 +187,10 @@ fn c23_under_steady_load_the_log_stays_short() {
             }
         });
         let mut longest = 0;
-        for _ in 0..20 {
+        let mut batches = 0;
+        while batches < 20 || store.stats().checkpoints < 5 {
+            batches += 1;
+            assert!(batches <= 200, "{:?}", store.stats());
             let writes: Vec<_> = (0..200)
                 .map(|_| {
                     let write = store.execute("INSERT INTO t (data) VALUES (?1)", (vec![1_u8; 1000],));
@@ -201,7 +204,6 @@ fn c23_under_steady_load_the_log_stays_short() {
         }
         over.store(true, Ordering::SeqCst);
         reader.join().unwrap();
-        assert!(store.stats().checkpoints >= 5, "{:?}", store.stats());
         assert!(longest <= 8 * MIB + MIB, "{longest}");
         assert!(length(&beside(&path, "-wal")) <= 8 * MIB + MIB);
     });
