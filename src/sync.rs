@@ -10,7 +10,7 @@ pub(crate) use std::sync::Arc;
 pub(crate) use real::*;
 
 #[cfg(walwright_model)]
-pub(crate) use model::{Condvar, Mutex, MutexGuard, atomic, look_out, now};
+pub(crate) use model::{Condvar, Mutex, MutexGuard, atomic, look_out, nap, now};
 
 #[cfg(not(walwright_model))]
 mod real {
@@ -29,6 +29,15 @@ mod real {
         let until = now() + limit;
         while !has_come() && now() < until {
             thread::yield_now();
+        }
+    }
+
+    /// Sleeps for as long as `limit`, a little at a time, until something has come. Nobody has to wake it for that.
+    pub(crate) fn nap(limit: std::time::Duration, mut has_come: impl FnMut() -> bool) {
+        const NAP: std::time::Duration = std::time::Duration::from_micros(50);
+        let until = now() + limit;
+        while !has_come() && now() < until {
+            thread::sleep(NAP);
         }
     }
 }
@@ -142,6 +151,9 @@ mod model {
 
     /// Time stands still in a model: nothing comes meanwhile, and whoever looks out goes on to sleep.
     pub(crate) fn look_out(_: std::time::Duration, _: impl Fn() -> bool) {}
+
+    /// Nor does any time pass in a nap.
+    pub(crate) fn nap(_: std::time::Duration, _: impl FnMut() -> bool) {}
 
     /// Time stands still in a model, so that every run of one schedule is the same.
     pub(crate) fn now() -> Instant {

@@ -14,6 +14,7 @@ use std::time::Instant;
 use self::started::{Started, Verdict};
 use self::unfinished::Unfinished;
 use super::foreign_code::wake;
+use super::gather::GatherPolicy;
 use super::ledger::{Sequencer, SyncLedger};
 use super::level::AckLevel;
 use super::limits::GroupLimits;
@@ -34,6 +35,7 @@ pub(crate) struct GroupRun<S: Storage> {
     ledger: SyncLedger,
     sequencer: Sequencer,
     limits: GroupLimits,
+    pub(crate) gather: GatherPolicy,
     /// Who has an answer and is not woken yet. A caller of several commands that is woken for the first of them finds
     /// the others answered as well, and need not sleep again for each.
     to_wake: Vec<Waker>,
@@ -59,6 +61,7 @@ impl<S: Storage> GroupRun<S> {
             ledger: SyncLedger::new(),
             sequencer,
             limits,
+            gather: GatherPolicy::default(),
             to_wake: Vec::new(),
             done_before: None,
         }
@@ -105,6 +108,7 @@ impl<S: Storage> GroupRun<S> {
         let report = self.report(level, began, applied);
         // Counted first: who is answered and then asks for the counts finds itself among them.
         storage.report(&report);
+        self.gather.answered(report.commands, report.commit);
         self.answer(queue);
         if !matches!(ending, Ending::Settled) {
             self.carry_out_rest_alone(queue, storage, was_resumed)?;

@@ -13,6 +13,7 @@ pub(crate) mod alarm;
 pub(crate) mod answer;
 pub(crate) mod feed;
 pub(crate) mod foreign_code;
+pub(crate) mod gather;
 pub(crate) mod group;
 pub(crate) mod ledger;
 pub(crate) mod level;

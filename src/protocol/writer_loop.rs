@@ -51,6 +51,10 @@ fn serve<S: Storage>(
                 continue;
             }
         };
+        if let Some(wait) = group.gather.next() {
+            let came = queue.gather(limits, wait);
+            group.gather.gathered(wait, came);
+        }
         let take = queue.take_group(limits, patience);
         idle = take == Take::Idle;
         match take {

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use super::{CommandQueue, Member, Take, is_late, refuse};
+use crate::protocol::gather::Gathering;
 use crate::protocol::level::AckLevel;
 use crate::protocol::limits::GroupLimits;
 use crate::protocol::work::{Command, Refusal};
-use crate::sync::{look_out, now};
+use crate::sync::{look_out, nap, now};
 
 /// After a group so small it was for one or two callers, who mostly send the next command as soon as they have their
 /// answer. The writer is still awake for it: that saves a lone client a wake-up, some 30 us of its 60. With more callers
@@ -59,6 +60,20 @@ impl<W: Command> CommandQueue<W> {
         drop(state);
         self.wake(false, wakers);
         Take::Group
+    }
+
+    /// Waits for some more callers, unless there are enough for a group or nothing more will come. Gives how many came.
+    pub(crate) fn gather(&self, limits: &GroupLimits, wait: Gathering) -> usize {
+        let before = self.state.lock().line.commands();
+        let mut came = 0;
+        nap(wait.limit, || {
+            let state = self.state.lock();
+            let (commands, bytes) = (state.line.commands(), state.line.bytes());
+            came = commands.saturating_sub(before);
+            let is_full = commands >= limits.commands || bytes >= limits.bytes || state.line.waiting() > 0;
+            came >= wait.callers || is_full || state.closing || state.stopped.is_some()
+        });
+        came
     }
 
     /// The strictest level in the hand. `None`: everything in it was withdrawn.
