@@ -25,7 +25,7 @@ mod real {
 
     /// Looks again and again, for as long as `limit`, whether something has come. To sleep and be woken takes
     /// longer than what is likely to come at once. Others that could run on this core go first.
-    pub(crate) fn look_out(limit: std::time::Duration, has_come: impl Fn() -> bool) {
+    pub(crate) fn look_out(limit: std::time::Duration, mut has_come: impl FnMut() -> bool) {
         let until = now() + limit;
         while !has_come() && now() < until {
             thread::yield_now();
@@ -150,7 +150,7 @@ mod model {
     }
 
     /// Time stands still in a model: nothing comes meanwhile, and whoever looks out goes on to sleep.
-    pub(crate) fn look_out(_: std::time::Duration, _: impl Fn() -> bool) {}
+    pub(crate) fn look_out(_: std::time::Duration, _: impl FnMut() -> bool) {}
 
     /// Nor does any time pass in a nap.
     pub(crate) fn nap(_: std::time::Duration, _: impl FnMut() -> bool) {}

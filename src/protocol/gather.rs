@@ -20,23 +20,25 @@ const MOST_SKIPPED: u32 = 64;
 #[derive(Default)]
 pub(crate) struct GatherPolicy {
     answered: usize,
+    since: u64,
     limit: Duration,
     /// Groups that go without a wait, and how many will after the next wait for nothing.
     skip: u32,
     skip_next: u32,
 }
 
-/// A wait: until so many more have come, but no longer than this.
+/// A wait: until so many have come since so many had, but no longer than this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gathering {
     pub(crate) callers: usize,
+    pub(crate) since: u64,
     pub(crate) limit: Duration,
 }
 
 impl GatherPolicy {
-    /// A group was answered: so many commands, whose commit took so long.
-    pub(crate) fn answered(&mut self, commands: usize, commit: Duration) {
-        self.answered = commands;
+    /// A group is to be answered: so many commands, whose commit took so long, when so many had entered the queue.
+    pub(crate) fn answered(&mut self, commands: usize, commit: Duration, entered: u64) {
+        (self.answered, self.since) = (commands, entered);
         self.limit = if commit < SLOW { Duration::ZERO } else { (commit / PART).min(LONGEST) };
     }
 
@@ -50,7 +52,7 @@ impl GatherPolicy {
             self.skip -= 1;
             return None;
         }
-        Some(Gathering { callers, limit })
+        Some(Gathering { callers, since: self.since, limit })
     }
 
     /// So many came in a wait. Callers who do not send again at once are not waited for each time.
@@ -71,20 +73,20 @@ mod tests {
     const SYNC: Duration = Duration::from_millis(5);
 
     fn wait_of(callers: usize) -> Gathering {
-        Gathering { callers, limit: SYNC / PART }
+        Gathering { callers, since: 7, limit: SYNC / PART }
     }
 
     #[test]
     fn only_behind_a_slow_sync_is_there_a_wait_and_a_short_one() {
         let mut policy = GatherPolicy::default();
         assert_eq!(policy.next(), None, "nobody was answered");
-        policy.answered(4, SLOW - Duration::from_nanos(1));
+        policy.answered(4, SLOW - Duration::from_nanos(1), 7);
         assert_eq!(policy.next(), None);
-        policy.answered(4, SYNC);
+        policy.answered(4, SYNC, 7);
         assert_eq!(policy.next(), Some(wait_of(4)));
         assert_eq!(policy.next(), None, "once for each group");
-        policy.answered(4, Duration::from_secs(60));
-        assert_eq!(policy.next(), Some(Gathering { callers: 4, limit: LONGEST }));
+        policy.answered(4, Duration::from_secs(60), 9);
+        assert_eq!(policy.next(), Some(Gathering { callers: 4, since: 9, limit: LONGEST }));
     }
 
     #[test]
@@ -92,7 +94,7 @@ mod tests {
         let mut policy = GatherPolicy::default();
         let mut waits = Vec::new();
         for group in 0..1000 {
-            policy.answered(4, SYNC);
+            policy.answered(4, SYNC, 7);
             if let Some(wait) = policy.next() {
                 waits.push(group);
                 policy.gathered(wait, 1);
@@ -103,7 +105,7 @@ mod tests {
         // Half of them is enough to wait each time again.
         policy = GatherPolicy { skip: 0, skip_next: 8, ..policy };
         for _ in 0..3 {
-            policy.answered(4, SYNC);
+            policy.answered(4, SYNC, 7);
             let wait = policy.next().unwrap();
             policy.gathered(wait, 2);
         }

@@ -108,7 +108,7 @@ impl<S: Storage> GroupRun<S> {
         let report = self.report(level, began, applied);
         // Counted first: who is answered and then asks for the counts finds itself among them.
         storage.report(&report);
-        self.gather.answered(report.commands, report.commit);
+        self.gather.answered(report.commands, report.commit, queue.entered());
         self.answer(queue);
         if !matches!(ending, Ending::Settled) {
             self.carry_out_rest_alone(queue, storage, was_resumed)?;

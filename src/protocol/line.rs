@@ -67,6 +67,11 @@ impl<W: Work> Line<W> {
         self.commands
     }
 
+    /// How many have come so far.
+    pub(crate) fn entered(&self) -> u64 {
+        self.next_number
+    }
+
     /// Commands taken and unfinished.
     pub(crate) fn unfinished_commands(&self) -> usize {
         self.unfinished_commands

@@ -271,6 +271,11 @@ impl<W: Work> CommandQueue<W> {
         }
     }
 
+    /// How many have entered so far.
+    pub(crate) fn entered(&self) -> u64 {
+        self.state.lock().line.entered()
+    }
+
     pub(crate) fn depth(&self) -> Depth {
         let state = self.state.lock();
         Depth {

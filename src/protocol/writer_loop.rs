@@ -51,11 +51,7 @@ fn serve<S: Storage>(
                 continue;
             }
         };
-        if let Some(wait) = group.gather.next() {
-            let came = queue.gather(limits, wait);
-            group.gather.gathered(wait, came);
-        }
-        let take = queue.take_group(limits, patience);
+        let take = queue.take_group(limits, patience, &mut group.gather);
         idle = take == Take::Idle;
         match take {
             Take::Group => group.carry_out(queue, storage)?,

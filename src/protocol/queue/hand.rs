@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{CommandQueue, Member, Take, is_late, refuse};
-use crate::protocol::gather::Gathering;
+use crate::protocol::gather::{GatherPolicy, Gathering};
 use crate::protocol::level::AckLevel;
 use crate::protocol::limits::GroupLimits;
 use crate::protocol::work::{Command, Refusal};
@@ -15,13 +15,20 @@ use crate::sync::{look_out, nap, now};
 const SMALL_GROUP: usize = 2;
 /// How long the writer looks out. It does so once after a group: an idle store sleeps.
 const LOOK_OUT: Duration = Duration::from_micros(50);
+/// How long the writer is awake when it waits for callers to come back. Then it sleeps between two looks.
+const GATHER_AWAKE: Duration = Duration::from_micros(30);
 /// The hand and the line are taken for each other in turn. One that a burst has made large is given back.
 const KEPT_PLACES: usize = 4096;
 
 impl<W: Command> CommandQueue<W> {
     /// Fills the hand with the next group, waiting for one: for ever, or as long as `patience`. With unfinished
     /// work it does not wait.
-    pub(crate) fn take_group(&self, limits: &GroupLimits, patience: Option<Duration>) -> Take {
+    pub(crate) fn take_group(
+        &self,
+        limits: &GroupLimits,
+        patience: Option<Duration>,
+        gather: &mut GatherPolicy,
+    ) -> Take {
         // A group that ran into its time limit left commands in the hand: they are older than the line.
         if !self.hand.lock().is_empty() {
             return Take::Group;
@@ -47,6 +54,11 @@ impl<W: Command> CommandQueue<W> {
                 return Take::Idle;
             }
         }
+        if let Some(wait) = gather.next() {
+            drop(state);
+            gather.gathered(wait, self.gather(limits, wait));
+            state = self.state.lock();
+        }
         if state.line.front_admitted_bytes().is_none() {
             return if state.is_finished() { Take::Finished } else { Take::Group };
         }
@@ -62,17 +74,20 @@ impl<W: Command> CommandQueue<W> {
         Take::Group
     }
 
-    /// Waits for some more callers, unless there are enough for a group or nothing more will come. Gives how many came.
-    pub(crate) fn gather(&self, limits: &GroupLimits, wait: Gathering) -> usize {
-        let before = self.state.lock().line.commands();
+    /// Waits for callers to come back, unless there are enough for a group or nothing more will come. Gives how many
+    /// came.
+    fn gather(&self, limits: &GroupLimits, wait: Gathering) -> usize {
         let mut came = 0;
-        nap(wait.limit, || {
+        let mut is_over = || {
             let state = self.state.lock();
             let (commands, bytes) = (state.line.commands(), state.line.bytes());
-            came = commands.saturating_sub(before);
+            came = usize::try_from(state.line.entered() - wait.since).unwrap_or(usize::MAX);
             let is_full = commands >= limits.commands || bytes >= limits.bytes || state.line.waiting() > 0;
             came >= wait.callers || is_full || state.closing || state.stopped.is_some()
-        });
+        };
+        // Who sends several sends them one right behind the other.
+        look_out(GATHER_AWAKE, &mut is_over);
+        nap(wait.limit, is_over);
         came
     }
 
