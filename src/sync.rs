@@ -10,7 +10,7 @@ pub(crate) use std::sync::Arc;
 pub(crate) use real::*;
 
 #[cfg(walwright_model)]
-pub(crate) use model::{Condvar, Mutex, MutexGuard, atomic, look_out, nap, now};
+pub(crate) use model::{Condvar, Mutex, MutexGuard, atomic, linger, look_out, nap, now};
 
 #[cfg(not(walwright_model))]
 mod real {
@@ -29,6 +29,14 @@ mod real {
         let until = now() + limit;
         while !has_come() && now() < until {
             thread::yield_now();
+        }
+    }
+
+    /// Like [`look_out`] for a wait that is much shorter than what letting others go first may take.
+    pub(crate) fn linger(limit: std::time::Duration, mut has_come: impl FnMut() -> bool) {
+        let until = now() + limit;
+        while !has_come() && now() < until {
+            std::hint::spin_loop();
         }
     }
 
@@ -149,11 +157,20 @@ mod model {
         }
     }
 
-    /// Time stands still in a model: nothing comes meanwhile, and whoever looks out goes on to sleep.
-    pub(crate) fn look_out(_: std::time::Duration, _: impl FnMut() -> bool) {}
+    /// Time stands still in a model: whoever looks out looks once, and others may do anything before and after that.
+    pub(crate) fn look_out(_: std::time::Duration, mut has_come: impl FnMut() -> bool) {
+        has_come();
+    }
 
-    /// Nor does any time pass in a nap.
-    pub(crate) fn nap(_: std::time::Duration, _: impl FnMut() -> bool) {}
+    /// So does who naps.
+    pub(crate) fn nap(limit: std::time::Duration, has_come: impl FnMut() -> bool) {
+        look_out(limit, has_come);
+    }
+
+    /// And who lingers.
+    pub(crate) fn linger(limit: std::time::Duration, has_come: impl FnMut() -> bool) {
+        look_out(limit, has_come);
+    }
 
     /// Time stands still in a model, so that every run of one schedule is the same.
     pub(crate) fn now() -> Instant {

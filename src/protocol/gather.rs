@@ -7,24 +7,24 @@
 
 use std::time::Duration;
 
+use super::backoff::Backoff;
+
 /// Syncs that are faster than this are not worth a wait: to be woken takes a good part of it.
 const SLOW: Duration = Duration::from_millis(1);
 /// The greatest part of a sync that is waited: 8 for an eighth.
 const PART: u32 = 8;
 /// No wait is longer.
 const LONGEST: Duration = Duration::from_millis(1);
-/// So many groups at most go without a wait, after waits for nothing.
-const MOST_SKIPPED: u32 = 64;
 
 /// What the writer learns from one group to the next.
 #[derive(Default)]
 pub(crate) struct GatherPolicy {
     answered: usize,
     since: u64,
-    limit: Duration,
-    /// Groups that go without a wait, and how many will after the next wait for nothing.
-    skip: u32,
-    skip_next: u32,
+    /// `None`: no wait is worth it.
+    limit: Option<Duration>,
+    /// Callers who do not send again at once are not waited for each time.
+    backoff: Backoff,
 }
 
 /// A wait: until so many have come since so many had, but no longer than this.
@@ -39,30 +39,21 @@ impl GatherPolicy {
     /// A group is to be answered: so many commands, whose commit took so long, when so many had entered the queue.
     pub(crate) fn answered(&mut self, commands: usize, commit: Duration, entered: u64) {
         (self.answered, self.since) = (commands, entered);
-        self.limit = if commit < SLOW { Duration::ZERO } else { (commit / PART).min(LONGEST) };
+        // In a model no time passes, and each wait is a moment in which anything may happen.
+        let is_slow = commit >= SLOW || cfg!(walwright_model);
+        self.limit = is_slow.then(|| (commit / PART).min(LONGEST));
     }
 
     /// The wait before the next group is taken, if any.
     pub(crate) fn next(&mut self) -> Option<Gathering> {
-        let (callers, limit) = (std::mem::take(&mut self.answered), self.limit);
-        if callers == 0 || limit.is_zero() {
-            return None;
-        }
-        if self.skip > 0 {
-            self.skip -= 1;
-            return None;
-        }
-        Some(Gathering { callers, since: self.since, limit })
+        let callers = std::mem::take(&mut self.answered);
+        let limit = self.limit.filter(|_| callers > 0)?;
+        self.backoff.is_due().then_some(Gathering { callers, since: self.since, limit })
     }
 
-    /// So many came in a wait. Callers who do not send again at once are not waited for each time.
+    /// So many came in a wait. It was worth it for half of them.
     pub(crate) fn gathered(&mut self, wait: Gathering, came: usize) {
-        if came * 2 >= wait.callers {
-            self.skip_next = 0;
-        } else {
-            self.skip_next = (self.skip_next * 2).clamp(1, MOST_SKIPPED);
-            self.skip = self.skip_next;
-        }
+        self.backoff.tried(came * 2 >= wait.callers);
     }
 }
 
@@ -81,7 +72,7 @@ mod tests {
         let mut policy = GatherPolicy::default();
         assert_eq!(policy.next(), None, "nobody was answered");
         policy.answered(4, SLOW - Duration::from_nanos(1), 7);
-        assert_eq!(policy.next(), None);
+        assert_eq!(policy.next().is_some(), cfg!(walwright_model));
         policy.answered(4, SYNC, 7);
         assert_eq!(policy.next(), Some(wait_of(4)));
         assert_eq!(policy.next(), None, "once for each group");
@@ -90,24 +81,13 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_come_is_waited_for_more_and_more_rarely() {
+    fn who_does_not_come_is_not_waited_for_each_time() {
         let mut policy = GatherPolicy::default();
-        let mut waits = Vec::new();
-        for group in 0..1000 {
+        let mut waits_with = |came| {
             policy.answered(4, SYNC, 7);
-            if let Some(wait) = policy.next() {
-                waits.push(group);
-                policy.gathered(wait, 1);
-            }
-        }
-        assert_eq!(waits[..5], [0, 2, 5, 10, 19]);
-        assert!(waits.windows(2).all(|pair| pair[1] - pair[0] <= 1 + MOST_SKIPPED as usize));
-        // Half of them is enough to wait each time again.
-        policy = GatherPolicy { skip: 0, skip_next: 8, ..policy };
-        for _ in 0..3 {
-            policy.answered(4, SYNC, 7);
-            let wait = policy.next().unwrap();
-            policy.gathered(wait, 2);
-        }
+            let wait = policy.next();
+            wait.inspect(|wait| policy.gathered(*wait, came)).is_some()
+        };
+        assert_eq!([2, 2, 1, 4, 4].map(&mut waits_with), [true, true, true, false, true]);
     }
 }

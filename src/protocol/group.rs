@@ -18,6 +18,7 @@ use super::gather::GatherPolicy;
 use super::ledger::{Sequencer, SyncLedger};
 use super::level::AckLevel;
 use super::limits::GroupLimits;
+use super::look_out::LookOutPolicy;
 use super::queue::CommandQueue;
 use super::storage::{CommitError, ErrorOf, GroupReport, Interruption, ReasonOf, Storage, TransactionLost};
 use super::work::{Command, Refusal};
@@ -36,6 +37,7 @@ pub(crate) struct GroupRun<S: Storage> {
     sequencer: Sequencer,
     limits: GroupLimits,
     pub(crate) gather: GatherPolicy,
+    pub(crate) look_out: LookOutPolicy,
     /// Who has an answer and is not woken yet. A caller of several commands that is woken for the first of them finds
     /// the others answered as well, and need not sleep again for each.
     to_wake: Vec<Waker>,
@@ -62,6 +64,7 @@ impl<S: Storage> GroupRun<S> {
             sequencer,
             limits,
             gather: GatherPolicy::default(),
+            look_out: LookOutPolicy::default(),
             to_wake: Vec::new(),
             done_before: None,
         }

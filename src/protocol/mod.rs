@@ -11,6 +11,7 @@
 
 pub(crate) mod alarm;
 pub(crate) mod answer;
+pub(crate) mod backoff;
 pub(crate) mod feed;
 pub(crate) mod foreign_code;
 pub(crate) mod gather;
@@ -19,6 +20,7 @@ pub(crate) mod ledger;
 pub(crate) mod level;
 pub(crate) mod limits;
 pub(crate) mod line;
+pub(crate) mod look_out;
 pub(crate) mod queue;
 pub(crate) mod storage;
 #[cfg(all(test, not(walwright_model)))]

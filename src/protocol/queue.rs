@@ -41,8 +41,6 @@ struct QueueState<W: Work> {
     stopped: Option<W::Reason>,
     /// Threads in `work_arrived`; nobody is notified while there is none.
     parked: usize,
-    /// The writer looks out for a moment before it sleeps.
-    looks_out: bool,
 }
 
 /// What a caller holds after it entered the queue.
@@ -101,7 +99,6 @@ impl<W: Work> CommandQueue<W> {
                 abandoned: false,
                 stopped: None,
                 parked: 0,
-                looks_out: false,
             }),
             work_arrived: Condvar::new(),
             pause_ended: Condvar::new(),

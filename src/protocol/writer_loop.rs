@@ -51,7 +51,7 @@ fn serve<S: Storage>(
                 continue;
             }
         };
-        let take = queue.take_group(limits, patience, &mut group.gather);
+        let take = queue.take_group(limits, patience, &mut group.gather, &mut group.look_out);
         idle = take == Take::Idle;
         match take {
             Take::Group => group.carry_out(queue, storage)?,

@@ -6,15 +6,14 @@ use super::{CommandQueue, Member, Take, is_late, refuse};
 use crate::protocol::gather::{GatherPolicy, Gathering};
 use crate::protocol::level::AckLevel;
 use crate::protocol::limits::GroupLimits;
+use crate::protocol::look_out::LookOutPolicy;
 use crate::protocol::work::{Command, Refusal};
-use crate::sync::{look_out, nap, now};
+use crate::sync::{linger, look_out, nap, now};
 
-/// After a group so small it was for one or two callers, who mostly send the next command as soon as they have their
-/// answer. The writer is still awake for it: that saves a lone client a wake-up, some 30 us of its 60. With more callers
-/// about, looking out would take the time of a core from them.
-const SMALL_GROUP: usize = 2;
-/// How long the writer looks out. It does so once after a group: an idle store sleeps.
-const LOOK_OUT: Duration = Duration::from_micros(50);
+/// Who sends several commands sends the next one within this time.
+const RIGHT_BEHIND: Duration = Duration::from_micros(3);
+/// So many that came one right behind the other are enough: they have a sync to share.
+const ENOUGH_COMPANY: u64 = 8;
 /// How long the writer is awake when it waits for callers to come back. Then it sleeps between two looks.
 const GATHER_AWAKE: Duration = Duration::from_micros(30);
 /// The hand and the line are taken for each other in turn. One that a burst has made large is given back.
@@ -28,15 +27,20 @@ impl<W: Command> CommandQueue<W> {
         limits: &GroupLimits,
         patience: Option<Duration>,
         gather: &mut GatherPolicy,
+        look_out: &mut LookOutPolicy,
     ) -> Take {
         // A group that ran into its time limit left commands in the hand: they are older than the line.
         if !self.hand.lock().is_empty() {
             return Take::Group;
         }
         let mut state = self.state.lock();
-        if std::mem::take(&mut state.looks_out) && !state.has_work_or_end() {
+        if !state.has_work_or_end()
+            && let Some(limit) = look_out.next()
+        {
             drop(state);
-            look_out(LOOK_OUT, || self.state.lock().has_work_or_end());
+            if look_out.looked_out(self.look_out(limit)) {
+                look_out.waited_for_company(self.wait_for_company());
+            }
             state = self.state.lock();
         }
         let until = patience.map(|patience| now() + patience);
@@ -66,12 +70,38 @@ impl<W: Command> CommandQueue<W> {
         let mut hand = self.hand.lock();
         hand.shrink_to(KEPT_PLACES);
         state.line.take_group(limits, &mut hand);
-        state.looks_out = hand.len() <= SMALL_GROUP;
+        look_out.taken(hand.len());
         drop(hand);
         state.line.admit_waiting(&mut wakers);
         drop(state);
         self.wake(false, wakers);
         Take::Group
+    }
+
+    /// Looks out for work, or for the end of it, and gives whether it has come.
+    fn look_out(&self, limit: Duration) -> bool {
+        let mut has_come = false;
+        look_out(limit, || {
+            has_come = self.state.lock().has_work_or_end();
+            has_come
+        });
+        has_come
+    }
+
+    /// Lets commands come as long as each is right behind the one before. Gives whether one came.
+    fn wait_for_company(&self) -> bool {
+        let first = self.entered();
+        let mut last = first;
+        loop {
+            let before = last;
+            linger(RIGHT_BEHIND, || {
+                last = self.entered();
+                last > before
+            });
+            if last == before || last - first >= ENOUGH_COMPANY {
+                return last > first;
+            }
+        }
     }
 
     /// Waits for callers to come back, unless there are enough for a group or nothing more will come. Gives how many
