@@ -1,5 +1,9 @@
 //! Row commands and statements as one command.
 
+use std::time::Duration;
+
+use walwright::rusqlite::Connection;
+use walwright::rusqlite::functions::FunctionFlags;
 use walwright::{Row, WriteError};
 
 use crate::bed::{Bed, conflict, constraint, hold, not_applied, run};
@@ -113,5 +117,40 @@ fn a_command_of_another_store_is_refused() {
         }
         assert_eq!(here.look("SELECT * FROM t"), ["1|1|1"]);
         assert_eq!(there.look("SELECT * FROM t"), ["1|1|1"]);
+    });
+}
+
+/// Each part takes few steps of SQLite's machine, which looks by itself every thousand only, but long in a function of
+/// the program: statements at hand and row commands went on to the end of the batch, however long that took.
+#[test]
+fn a_batch_ends_between_two_of_its_parts_when_its_time_is_up() {
+    const SCHEMA: &str = "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER); CREATE TABLE log (x); \
+                          CREATE TABLE nap (id INTEGER PRIMARY KEY, n INTEGER CHECK (nap(n) = n))";
+    const SLEEP: &str = "INSERT INTO log VALUES (nap(?1))";
+    const PARTS: i64 = 14;
+    fn add_nap(connection: &Connection) -> walwright::rusqlite::Result<()> {
+        let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_INNOCUOUS;
+        connection.create_scalar_function("nap", 1, flags, |context| {
+            let milliseconds: u32 = context.get(0)?;
+            std::thread::sleep(Duration::from_millis(milliseconds.into()));
+            Ok(milliseconds)
+        })
+    }
+    run(|| {
+        let limit = Duration::from_millis(200);
+        let bed = Bed::with(SCHEMA, |builder| builder.on_connection(add_nap).run_limit(limit));
+        let naps = bed.table::<Row>("nap");
+        for _ in 0..3 {
+            bed.store.execute(SLEEP, (0,)).wait().unwrap();
+        }
+        let statements = (0..PARTS).fold(bed.store.batch(), |batch, _| batch.execute(SLEEP, (40,)));
+        let rows = (0..PARTS).fold(bed.store.batch(), |batch, id| batch.add(naps.insert(&row(id, 40))));
+        for batch in [statements, rows] {
+            let ended = not_applied(batch.send().wait());
+            assert!(matches!(ended, WriteError::RunLimit { .. }), "{ended}");
+        }
+        let left = "SELECT (SELECT count(*) FROM log), (SELECT count(*) FROM nap)";
+        let left = bed.store.read(move |db| db.query_row(left, [], |row| Ok((row.get(0)?, row.get(1)?))));
+        assert_eq!(left.wait().unwrap(), (3_i64, 0_i64));
     });
 }

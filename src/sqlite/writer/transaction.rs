@@ -392,7 +392,13 @@ impl Transaction {
             isolation.set_savepoint()?;
         }
         let mut rows_changed = 0;
-        for item in items {
+        for (at, item) in items.iter().enumerate() {
+            // Short ones take too few steps for SQLite to look by itself, whatever functions of the program they call.
+            if at > 0
+                && let Some(reason) = self.state.stop_check().look()
+            {
+                return Err(self.stopped(reason));
+            }
             rows_changed += match item {
                 BatchItem::Statement(call) => self.call(call, isolation, board)?.rows_changed,
                 BatchItem::Row(command) => self.row(command, isolation, sequence, board)?.rows_changed,
