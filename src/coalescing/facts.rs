@@ -4,8 +4,11 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TableFacts {
     /// Commands on it touch this table's rows alone and fail without a trace: no trigger, no ON CONFLICT clause,
-    /// no foreign key of others that acts on them. Only then commands of it may start together with others.
+    /// no foreign key of others that acts on them.
     pub(crate) is_quiet: bool,
+    /// Commands of it may start together with others: it is quiet, and its changes call no function of the program's,
+    /// which may take any time.
+    pub(crate) joins: bool,
     /// Its commands may be coalesced.
     pub(crate) coalesces: bool,
     /// Columns whose values others can see or the schema judges: a later change of one must stay by itself.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use walwright::{AckLevel, Pending, Table, WriteError};
+use walwright::rusqlite::functions::FunctionFlags;
+use walwright::{AckLevel, Pending, Row, Table, WriteError};
 use walwright_test_support::FaultVfs;
 use walwright_test_support::vfs::{DatabaseCreation, FileKind};
 
@@ -187,4 +188,34 @@ fn statistics_count_statements_and_what_needed_none() {
             assert_eq!(bed.look("SELECT sum(n), count(*), sum(v) FROM t"), ["55|11|21"]);
         });
     }
+}
+
+/// A group took all row commands that were there before it looked at its time: of a hundred thousand, or of few that
+/// call a slow function, it kept everybody waiting for many times its limit.
+#[test]
+fn a_group_of_row_commands_ends_when_its_time_is_up() {
+    const SCHEMA: &str = "CREATE TABLE t (id INTEGER PRIMARY KEY, n); \
+                          CREATE TABLE own (id INTEGER PRIMARY KEY, n CHECK (own(n)))";
+    run(|| {
+        let bed = Bed::with(SCHEMA, |builder| {
+            builder.group(100_000, 64 << 20, Duration::ZERO).on_connection(|connection| {
+                let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_INNOCUOUS;
+                connection.create_scalar_function("own", 1, flags, |_| Ok(true))
+            })
+        });
+        let groups_of = |table: &str, rows: i64| {
+            let table = bed.table::<Row>(table);
+            let row = |id: i64| Row::new().with("id", id).unwrap().with("n", id).unwrap();
+            // The writer knows the table from here on.
+            table.insert(&row(-1)).wait().unwrap();
+            let (gate, before) = (hold(&bed.store), bed.store.stats().groups);
+            let sent: Vec<_> = (0..rows).map(|id| table.insert(&row(id)).try_submit().unwrap()).collect();
+            gate.open();
+            sent.into_iter().for_each(|one| drop(one.wait().unwrap()));
+            bed.store.stats().groups - before
+        };
+        // One is that of the gate.
+        assert!((4..10).contains(&groups_of("t", 3_000)));
+        assert_eq!(groups_of("own", 10), 11);
+    });
 }

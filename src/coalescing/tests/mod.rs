@@ -48,6 +48,7 @@ impl Table {
         ];
         let facts = TableFacts {
             is_quiet: true,
+            joins: true,
             coalesces: true,
             is_watched: vec![true, false, false, true, false, false, false],
             is_binary: vec![true; columns.len()],

@@ -16,6 +16,8 @@ const RIGHT_BEHIND: Duration = Duration::from_micros(3);
 const ENOUGH_COMPANY: u64 = 8;
 /// How long the writer is awake when it waits for callers to come back. Then it sleeps between two looks.
 const GATHER_AWAKE: Duration = Duration::from_micros(30);
+/// A run has at most so many commands: a group looks at its time between two runs, and not within one.
+const MOST_TOGETHER: usize = 1024;
 /// The hand and the line are taken for each other in turn. One that a burst has made large is given back.
 const KEPT_PLACES: usize = 4096;
 
@@ -139,10 +141,10 @@ impl<W: Command> CommandQueue<W> {
         next
     }
 
-    /// Starts the next command of the hand, and if it `joins` those right behind it that do, too. Gives them to
-    /// `started` in their order.
+    /// Starts the next command of the hand, and if it `joins` those right behind it that do, too, as many as go
+    /// together. Gives them to `started` in their order.
     pub(crate) fn start_run(&self, joins: impl Fn(&W) -> bool, mut started: impl FnMut(Member<W>)) {
-        let (mut expired, mut is_run) = (Vec::new(), false);
+        let (mut expired, mut is_run, mut most) = (Vec::new(), false, MOST_TOGETHER);
         let mut hand = self.hand.lock();
         while let Some(next) = hand.front() {
             let Some(entry) = &next.entry else {
@@ -159,8 +161,8 @@ impl<W: Command> CommandQueue<W> {
                 continue;
             }
             started(entry.into());
-            is_run = joins;
-            if !joins {
+            (is_run, most) = (joins, most - 1);
+            if !joins || most == 0 {
                 break;
             }
         }

@@ -35,14 +35,14 @@ pub(crate) fn read_facts(connection: &Connection, shape: &TableShape) -> Result<
         shape.columns.get(revision.column).is_some_and(|column| column.affinity == Affinity::Integer)
             && is_watched.get(revision.column) == Some(&false)
     });
-    let coalesces = is_quiet
-        && has_binary_key(shape, &indexes, &is_binary)
-        && revision_is_plain
-        && !schema.mentions_state
-        && !may_call_application(connection, shape, &schema, has_generated || has_computed_index)?;
+    let joins =
+        is_quiet && !may_call_application(connection, shape, &schema, has_generated || has_computed_index)?;
+    let coalesces =
+        joins && has_binary_key(shape, &indexes, &is_binary) && revision_is_plain && !schema.mentions_state;
 
     Ok(TableFacts {
         is_quiet,
+        joins,
         coalesces,
         is_watched,
         is_binary,

@@ -17,12 +17,19 @@ use crate::sync::Arc;
 type RunAnswer = Option<Joined<WriteCommand>>;
 
 impl Transaction {
-    /// Whether a command may be carried out together with others: it changes one row of a table on which nothing
-    /// else happens.
+    /// Whether a command may be carried out together with others.
     pub(super) fn joins(&self, task: &WriteTask) -> bool {
+        self.is_on_table(task, |facts| facts.joins)
+    }
+
+    /// Whether a command changes one row of a table on which nothing else happens.
+    pub(super) fn is_quiet(&self, task: &WriteTask) -> bool {
+        self.is_on_table(task, |facts| facts.is_quiet)
+    }
+
+    fn is_on_table(&self, task: &WriteTask, is_such: impl FnOnce(&TableFacts) -> bool) -> bool {
         let WriteTask::Row(command) = task else { return false };
-        let desks = self.desks.borrow();
-        desks.known_facts(&command.table, &self.state).is_some_and(|facts| facts.is_quiet)
+        self.desks.borrow().known_facts(&command.table, &self.state).is_some_and(is_such)
     }
 
     /// Carries out commands that all join.

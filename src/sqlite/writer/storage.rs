@@ -204,7 +204,7 @@ impl Storage for SqliteStorage {
         let applied = self.transaction.apply(&mut command.task, sequence, board);
         board.write_started.clear();
         if !command.is_slice && !self.growth.is_empty() && !matches!(applied, Applied::Failed(_)) {
-            let is_quiet = self.transaction.joins(&command.task);
+            let is_quiet = self.transaction.is_quiet(&command.task);
             self.growth.note(&command.task, is_quiet, &self.engine.keeper);
         }
         match &applied {
