@@ -1,7 +1,7 @@
 //! How writes hold up as the data grows: more rows, more tables, larger rows. One factor at a time.
 //!
 //! ```text
-//! cargo bench --bench growth                # half an hour, and some GiB of disk
+//! cargo bench --bench growth                # some minutes, and 3 GiB of disk
 //! cargo bench --bench growth -- --quick
 //! ```
 //!
