@@ -22,6 +22,7 @@ pub(crate) mod limits;
 pub(crate) mod line;
 pub(crate) mod look_out;
 pub(crate) mod queue;
+pub(crate) mod stop_orders;
 pub(crate) mod storage;
 #[cfg(all(test, not(walwright_model)))]
 mod stress;

@@ -11,4 +11,5 @@ mod order;
 mod pieces;
 mod readers;
 mod runs;
+mod stop_orders;
 mod wake_ups;

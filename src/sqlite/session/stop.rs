@@ -1,13 +1,14 @@
 //! When SQL that runs has to end: its deadline, its age, its run limit, or an order from another thread.
 //!
-//! SQLite's interrupt flag belongs to the connection and could hit the next call. Here each call has a
-//! generation of its own, an order names the generation that it means, and the progress handler looks.
+//! SQLite's interrupt flag belongs to the connection and could hit the next call. Here an order names the call that it
+//! means, and the progress handler looks.
 
 use std::fmt;
 use std::time::Instant;
 
 use rusqlite::Connection;
 
+use crate::protocol::stop_orders::StopOrders;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use crate::tick::Tick;
@@ -106,10 +107,8 @@ pub struct StopCheck {
 }
 
 struct State {
-    /// Odd while a call is armed, raised at both ends of a call.
-    generation: AtomicU64,
-    /// The last order that was accepted: generation in the upper bits, code of the reason in the lower 8.
-    order: AtomicU64,
+    /// What other threads share. The rest belongs to the connection's thread.
+    orders: StopOrders,
     /// The tick at which the earliest limit is reached, and the code of its reason.
     limit_at: AtomicU64,
     limit_reason: AtomicU8,
@@ -130,8 +129,7 @@ impl StopCheck {
     pub fn new() -> Self {
         Self {
             state: Arc::new(State {
-                generation: AtomicU64::new(0),
-                order: AtomicU64::new(0),
+                orders: StopOrders::new(),
                 limit_at: AtomicU64::new(Tick::NEVER.0),
                 limit_reason: AtomicU8::new(0),
                 fired: AtomicU8::new(0),
@@ -176,47 +174,27 @@ impl StopCheck {
         state.fired.store(0, Ordering::Relaxed);
         state.rows.store(0, Ordering::Relaxed);
         self.allow(None);
-        // A call that was never disarmed counts as over.
-        let last = state.generation.load(Ordering::Relaxed);
-        let generation = last.wrapping_add(if last & 1 == 1 { 2 } else { 1 });
-        state.generation.store(generation, Ordering::Release);
-        generation
+        state.orders.begin()
     }
 
     /// Ends the call. The answer is the reason if the call was stopped; an order or a limit that came too
     /// late to stop anything is forgotten.
     pub fn disarm(&self) -> Option<StopReason> {
         let state = &*self.state;
-        if self.is_armed() {
-            let generation = state.generation.load(Ordering::Relaxed);
-            state.generation.store(generation.wrapping_add(1), Ordering::Release);
-        }
+        state.orders.end();
         state.limit_at.store(Tick::NEVER.0, Ordering::Relaxed);
         StopReason::from_code(state.fired.swap(0, Ordering::Relaxed))
     }
 
-    /// Orders the call with this generation to end, from any thread. Does nothing, and answers false, if
-    /// that call is over or was ordered to end before.
-    pub fn stop(&self, generation: u64, reason: StopReason) -> bool {
-        let state = &*self.state;
-        let wanted = (generation << 8) | u64::from(reason.to_code());
-        let mut order = state.order.load(Ordering::Acquire);
-        loop {
-            if state.generation.load(Ordering::Acquire) != generation || order >> 8 >= generation {
-                return false;
-            }
-            // An order for a call that ends meanwhile names that call, and the next one ignores it.
-            match state.order.compare_exchange_weak(order, wanted, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return true,
-                Err(now) => order = now,
-            }
-        }
+    /// Orders this call to end, from any thread. Does nothing, and answers false, if it is over or was ordered to end
+    /// before.
+    pub fn stop(&self, call: u64, reason: StopReason) -> bool {
+        self.state.orders.give(call, reason.to_code())
     }
 
     /// The call that is running: what [`stop`](Self::stop) takes. `None` between calls.
     pub fn running(&self) -> Option<u64> {
-        let generation = self.state.generation.load(Ordering::Acquire);
-        (generation & 1 == 1).then_some(generation)
+        self.state.orders.running()
     }
 
     /// Whether the call must end, by its limits or by an order. Reads the clock if there is a limit.
@@ -227,7 +205,7 @@ impl StopCheck {
             return ordered;
         }
         let limit_at = Tick(state.limit_at.load(Ordering::Relaxed));
-        if limit_at == Tick::NEVER || !self.is_armed() || Tick::now() < limit_at {
+        if limit_at == Tick::NEVER || !state.orders.has_call() || Tick::now() < limit_at {
             return None;
         }
         let code = state.limit_reason.load(Ordering::Relaxed);
@@ -259,21 +237,13 @@ impl StopCheck {
         }
     }
 
-    fn is_armed(&self) -> bool {
-        self.state.generation.load(Ordering::Relaxed) & 1 == 1
-    }
-
     fn ordered(&self) -> Option<StopReason> {
         let state = &*self.state;
         let fired = self.fired();
         if fired.is_some() {
             return fired;
         }
-        let order = state.order.load(Ordering::Acquire);
-        if !self.is_armed() || order >> 8 != state.generation.load(Ordering::Relaxed) {
-            return None;
-        }
-        let code = (order & 0xff) as u8;
+        let code = state.orders.given()?;
         state.fired.store(code, Ordering::Relaxed);
         StopReason::from_code(code)
     }
