@@ -1,7 +1,7 @@
 //! A row that is being put together.
 
 use super::mask::ColumnMask;
-use super::values::{HEAD, RowValues, ValueRef, Values, head_of};
+use super::values::{ColumnMark, HEAD, RowValues, ValueRef, Values, head_of};
 
 /// The values of a row that is being put together, in memory that is used again for the next one: how much one takes
 /// shows only at its end.
@@ -20,7 +20,7 @@ impl RowDraft {
 
     /// Puts a value behind the others. All that stands before a part of the key belongs to the key, too.
     #[inline(always)]
-    pub(crate) fn push(&mut self, column: usize, is_key: bool, value: ValueRef<'_>) {
+    pub(crate) fn push(&mut self, column: ColumnMark, is_key: bool, value: ValueRef<'_>) {
         if self.append(column, value).is_none() {
             self.append_growing(column, value);
         }
@@ -28,28 +28,28 @@ impl RowDraft {
             self.key_end = self.end;
             self.set_columns = ColumnMask::NONE;
         } else {
-            self.set_columns.add(column);
+            self.set_columns.add(column.mask);
         }
     }
 
     /// `None`: there is no room.
     #[inline(always)]
-    fn append(&mut self, column: usize, value: ValueRef<'_>) -> Option<()> {
+    fn append(&mut self, column: ColumnMark, value: ValueRef<'_>) -> Option<()> {
         let (head, bytes) = head_of(column, value);
-        let length = HEAD + bytes.len();
-        let place = self.bytes.get_mut(self.end..)?.get_mut(..length)?;
+        let end = self.end + HEAD + bytes.len();
+        let place = self.bytes.get_mut(self.end..end)?;
         let (head_place, place) = place.split_first_chunk_mut()?;
         *head_place = head;
         if !bytes.is_empty() {
             place.copy_from_slice(bytes);
         }
-        self.end += length;
+        self.end = end;
         Some(())
     }
 
     #[cold]
     #[inline(never)]
-    fn append_growing(&mut self, column: usize, value: ValueRef<'_>) {
+    fn append_growing(&mut self, column: ColumnMark, value: ValueRef<'_>) {
         let end = self.end + HEAD + value.bytes();
         self.bytes.resize(end.next_power_of_two(), 0);
         let _ = self.append(column, value);
@@ -87,10 +87,10 @@ mod tests {
         let long = "x".repeat(1000);
         for text in [long.as_str(), "short"] {
             draft.clear();
-            draft.push(1, true, ValueRef::Text(text.as_bytes()));
-            draft.push(0, false, ValueRef::Integer(-1));
-            draft.push(3, false, ValueRef::Blob(&[]));
-            draft.push(70, false, ValueRef::Null);
+            draft.push(ColumnMark::of(1), true, ValueRef::Text(text.as_bytes()));
+            draft.push(ColumnMark::of(0), false, ValueRef::Integer(-1));
+            draft.push(ColumnMark::of(3), false, ValueRef::Blob(&[]));
+            draft.push(ColumnMark::of(70), false, ValueRef::Null);
             let row = draft.to_values();
             assert_eq!(row.key().to_vec(), [(1, text.into())]);
             let set = [(0, Value::Integer(-1)), (3, Value::Blob(Vec::new())), (70, Value::Null)];

@@ -9,9 +9,14 @@ impl ColumnMask {
     /// The bit of all columns that have none of their own.
     const LAST: usize = 63;
 
+    /// One column.
+    pub(super) fn of(column: usize) -> Self {
+        Self(1 << column.min(Self::LAST))
+    }
+
     #[inline]
-    pub(super) fn add(&mut self, column: usize) {
-        self.0 |= 1 << column.min(Self::LAST);
+    pub(super) fn add(&mut self, other: Self) {
+        self.0 |= other.0;
     }
 
     /// Whether the column may be among them. False is sure.
@@ -34,7 +39,7 @@ impl ColumnMask {
 impl FromIterator<usize> for ColumnMask {
     fn from_iter<I: IntoIterator<Item = usize>>(columns: I) -> Self {
         let mut mask = Self::NONE;
-        columns.into_iter().for_each(|column| mask.add(column));
+        columns.into_iter().for_each(|column| mask.add(Self::of(column)));
         mask
     }
 }

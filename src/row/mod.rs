@@ -23,7 +23,7 @@ pub(crate) use query::{
 };
 pub(crate) use quote::quoted;
 pub(crate) use shape::{Affinity, ColumnShape, Revision, ShapeRequest, TableShape};
-pub(crate) use values::{RowValues, ValueRef, Values};
+pub(crate) use values::{ColumnMark, RowValues, ValueRef, Values};
 
 pub use key::IntoKey;
 pub(crate) use receipt::Filled;

@@ -87,9 +87,23 @@ const BLOB: u8 = 4;
 /// A value's head, in bytes.
 pub(super) const HEAD: usize = 16;
 
+/// A column as the heads of its values name it, worked out once for many rows.
+#[derive(Clone, Copy)]
+pub(crate) struct ColumnMark {
+    /// The first word of its heads, but for the kind.
+    head: u64,
+    pub(super) mask: ColumnMask,
+}
+
+impl ColumnMark {
+    pub(crate) fn of(column: usize) -> Self {
+        Self { head: ((column as u64) << 8).to_be(), mask: ColumnMask::of(column) }
+    }
+}
+
 /// The head of a value, and the bytes that follow it.
 #[inline(always)]
-pub(super) fn head_of(column: usize, value: ValueRef<'_>) -> ([u8; HEAD], &[u8]) {
+pub(super) fn head_of(column: ColumnMark, value: ValueRef<'_>) -> ([u8; HEAD], &[u8]) {
     let (kind, word, bytes) = match value {
         ValueRef::Null => (NULL, 0, &[][..]),
         ValueRef::Integer(integer) => (INTEGER, integer.cast_unsigned(), &[][..]),
@@ -97,8 +111,11 @@ pub(super) fn head_of(column: usize, value: ValueRef<'_>) -> ([u8; HEAD], &[u8])
         ValueRef::Text(text) => (TEXT, text.len() as u64, text),
         ValueRef::Blob(bytes) => (BLOB, bytes.len() as u64, bytes),
     };
-    let head = (column as u128) << 72 | u128::from(kind) << 64 | u128::from(word);
-    (head.to_be_bytes(), bytes)
+    let mut head = [0; HEAD];
+    let (first, second) = head.split_at_mut(HEAD / 2);
+    first.copy_from_slice(&(column.head | u64::from(kind).to_be()).to_ne_bytes());
+    second.copy_from_slice(&word.to_be_bytes());
+    (head, bytes)
 }
 
 impl RowValues {
@@ -138,8 +155,9 @@ impl RowValues {
     /// Puts a value behind the others.
     #[inline]
     pub(crate) fn push(&mut self, column: usize, value: ValueRef<'_>) {
+        let column = ColumnMark::of(column);
         let (head, bytes) = head_of(column, value);
-        self.set_columns.add(column);
+        self.set_columns.add(column.mask);
         self.bytes.reserve(HEAD + bytes.len());
         self.bytes.extend_from_slice(&head);
         if !bytes.is_empty() {

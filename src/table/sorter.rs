@@ -9,7 +9,7 @@ use super::encode::{Take, encode};
 use super::fields::{Fields, fields_of};
 use super::sending::{RowError, keeps};
 use crate::error::InvalidValue;
-use crate::row::{Affinity, RowDraft, RowValues, TableShape, ValueRef};
+use crate::row::{Affinity, ColumnMark, RowDraft, RowValues, TableShape, ValueRef};
 use crate::sync::Arc;
 
 /// How the fields of a row type go to the columns of a table, worked out when the table is opened. Cheap to clone.
@@ -34,6 +34,7 @@ struct Field {
 #[derive(Clone, Copy)]
 struct ColumnRule {
     column: usize,
+    mark: ColumnMark,
     /// Its place among the values of a command: the key in its own order, and behind it the columns in theirs.
     rank: usize,
     is_key: bool,
@@ -119,7 +120,8 @@ impl ColumnRule {
             () => LeftOut::None,
         };
         let rank = part.unwrap_or(shape.key.len() + column);
-        Self { column, rank, is_key: part.is_some(), left_out, affinity: facts.affinity }
+        let mark = ColumnMark::of(column);
+        Self { column, mark, rank, is_key: part.is_some(), left_out, affinity: facts.affinity }
     }
 
     fn leaves_out(&self, value: ValueRef<'_>) -> bool {
@@ -239,7 +241,7 @@ impl Sorting<'_> {
     #[inline(always)]
     fn push(&mut self, rule: &ColumnRule, value: ValueRef<'_>) {
         self.key_parts += usize::from(rule.is_key);
-        self.draft.push(rule.column, rule.is_key, value);
+        self.draft.push(rule.mark, rule.is_key, value);
     }
 
     /// Whether each value has a higher rank than the one before.
