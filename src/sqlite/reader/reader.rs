@@ -103,7 +103,6 @@ impl Reader {
         let limits = StopLimits {
             deadline: command.deadline,
             too_old_at: now.checked_add(self.limits.greatest_age),
-            run_limit_at: None,
         };
         let stop = self.seat.stop.clone();
         stop.arm(limits);

@@ -99,19 +99,17 @@ impl<'c> Session<'c> {
         self.run(&mut statement, params, rows_up_to).map_err(Failure::into_session)
     }
 
-    /// The same for a statement that is prepared already, with parameters by position, as many as it takes. Its rows
-    /// are dropped.
+    /// Runs a statement that is prepared already, with parameters by position, as many as it takes. Its rows are
+    /// dropped. The transaction is there: whatever ended it has failed, and the command with it.
     #[inline]
     pub fn run_prepared<'v>(
         &self,
         statement: &EngineStatement,
         facts: &StatementFacts,
         values: impl IntoIterator<Item = ValueRef<'v>>,
-        first: impl FnOnce(&StatementFacts) -> Result<(), SqliteError>,
     ) -> Result<StatementOutcome, SessionError> {
         // Many short ones in a batch are stopped as many rows are.
-        self.check_row().and_then(|()| self.check_transaction()).map_err(Failure::into_session)?;
-        self.as_engine(|| first(facts)).map_err(SessionError::Sqlite)?;
+        self.check_row().map_err(Failure::into_session)?;
         // SQLite's count is that of the last statement that counts, which every INSERT does.
         let before = (!facts.inserts_one_row).then(|| self.connection.total_changes());
         self.run_for_rows(statement, facts, values, |_| {})?;
@@ -339,6 +337,7 @@ impl<'c> Session<'c> {
     }
 
     /// A statement with these facts is about to run.
+    #[inline]
     pub(super) fn starts(&self, facts: &StatementFacts) {
         if facts.deletes {
             self.deletes.set(true);

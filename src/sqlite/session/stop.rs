@@ -88,15 +88,13 @@ impl fmt::Display for Stopped {
 
 impl std::error::Error for Stopped {}
 
-/// The limits of one call. `None` means no limit.
+/// The limits of one read. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StopLimits {
     /// The caller's deadline.
     pub deadline: Option<Instant>,
     /// When a read becomes too old.
     pub too_old_at: Option<Instant>,
-    /// When a write has used up its run limit.
-    pub run_limit_at: Option<Tick>,
 }
 
 /// Decides whether the call that a connection is running must end. Clones share one state: one stays
@@ -156,21 +154,22 @@ impl StopCheck {
     /// Starts a call with these limits. The answer names the call in [`stop`](Self::stop).
     ///
     /// Only the connection's own thread arms, disarms and looks.
-    #[inline]
     pub fn arm(&self, limits: StopLimits) -> u64 {
-        let state = &*self.state;
-        let (mut first, mut first_reason) = (Tick::NEVER, StopReason::RunLimit);
-        for (at, reason) in [
-            (limits.deadline.map(Tick::of), StopReason::Deadline),
-            (limits.too_old_at.map(Tick::of), StopReason::TooOld),
-            (limits.run_limit_at, StopReason::RunLimit),
-        ] {
-            if let Some(at) = at.filter(|at| *at < first) {
-                (first, first_reason) = (at, reason);
-            }
+        let limit = |at: Option<Instant>| at.map_or(Tick::NEVER, Tick::of);
+        let (deadline, too_old_at) = (limit(limits.deadline), limit(limits.too_old_at));
+        if deadline <= too_old_at {
+            self.arm_until(deadline, StopReason::Deadline)
+        } else {
+            self.arm_until(too_old_at, StopReason::TooOld)
         }
-        state.limit_at.store(first.0, Ordering::Relaxed);
-        state.limit_reason.store(first_reason.to_code(), Ordering::Relaxed);
+    }
+
+    /// The same with one limit, and why it ends the call.
+    #[inline]
+    pub fn arm_until(&self, at: Tick, reason: StopReason) -> u64 {
+        let state = &*self.state;
+        state.limit_at.store(at.0, Ordering::Relaxed);
+        state.limit_reason.store(reason.to_code(), Ordering::Relaxed);
         state.fired.store(0, Ordering::Relaxed);
         state.rows.store(0, Ordering::Relaxed);
         self.allow(None);
@@ -303,7 +302,7 @@ mod tests {
         let check = StopCheck::new();
         let now = Instant::now();
         let later = now + Duration::from_secs(3600);
-        check.arm(StopLimits { deadline: Some(later), too_old_at: Some(now), run_limit_at: None });
+        check.arm(StopLimits { deadline: Some(later), too_old_at: Some(now) });
         assert_eq!(check.look(), Some(StopReason::TooOld));
         assert_eq!(check.disarm(), Some(StopReason::TooOld));
         check.arm(StopLimits { deadline: Some(later), ..StopLimits::default() });

@@ -217,7 +217,8 @@ impl<'r> Run<'r> {
         let result = isolation.on_desk(table, |desk| work(self, desk));
         let result = result.map_err(|failure| self.transaction.row_error(failure));
         let result = isolation.settle(result);
-        (!self.transaction.connection.is_autocommit()).then_some(result)
+        // A statement that ends the transaction has failed: these are none that could end it otherwise.
+        if result.is_err() && self.transaction.connection.is_autocommit() { None } else { Some(result) }
     }
 
     /// The members of a chain that stand before its place.

@@ -24,7 +24,7 @@ use crate::row::{RowCommand, ValueRef, Values};
 use crate::sqlite::ENGINE_TABLE;
 use crate::sqlite::engine_statement::EngineStatement;
 use crate::sqlite::session::{
-    Session, SessionError, SessionState, StatementFacts, StatementOutcome, StopCheck, StopLimits,
+    Session, SessionError, SessionState, StatementFacts, StatementOutcome, StopCheck, StopReason,
     TransactionEnded, Tx,
 };
 use crate::sync::Arc;
@@ -171,6 +171,7 @@ impl Transaction {
     }
 
     /// Carries out one command, so that a failure leaves nothing of it behind.
+    #[inline]
     pub(super) fn apply(
         &mut self,
         task: &mut WriteTask,
@@ -282,12 +283,8 @@ impl Transaction {
         board: &Board,
     ) -> Result<Done, WriteError> {
         board.statements.add(1);
-        let first = |facts: &StatementFacts| {
-            if facts.needs_savepoint { isolation.set_savepoint() } else { Ok(()) }
-        };
         let watch = self.recorder.watch(isolation);
-        let outcome =
-            self.run_call(call, isolation.session, first).map_err(|error| self.statement_error(error))?;
+        let outcome = self.run_call(call, isolation).map_err(|error| self.statement_error(error))?;
         if watch.is_some() {
             self.recorder.record(watch, isolation, None);
         }
@@ -298,10 +295,13 @@ impl Transaction {
     fn run_call(
         &self,
         call: &StatementCall,
-        session: &Session<'_>,
-        first: impl Fn(&StatementFacts) -> Result<(), SqliteError>,
+        isolation: &Isolation<'_>,
     ) -> Result<StatementOutcome, SessionError> {
+        let first = |facts: &StatementFacts| {
+            if facts.needs_savepoint { isolation.set_savepoint() } else { Ok(()) }
+        };
         let StatementCall { sql, params, wants_rows } = call;
+        let session = isolation.session;
         if *wants_rows || !params.are_positional() {
             let rows_up_to = wants_rows.then_some(self.limits.result_bytes);
             return session.run_statement_after(sql, params, rows_up_to, first);
@@ -310,7 +310,8 @@ impl Transaction {
         if let Some(ShelvedStatement { statement, facts, .. }) = shelf.find(session, sql)?
             && let Some(values) = params.values_for(statement.parameters())
         {
-            return session.run_prepared(statement, facts, values, first);
+            first(facts).map_err(SessionError::Sqlite)?;
+            return session.run_prepared(statement, facts, values);
         }
         let comes_again = session.has_run(sql);
         let outcome = session.run_statement_after(sql, params, None, first)?;
@@ -451,8 +452,7 @@ impl Transaction {
     /// Starts the run limit of what was started.
     pub(super) fn start_clock(&self) -> &StopCheck {
         let stop = self.state.stop_check();
-        let run_limit_at = Some(self.started_at.after(self.limits.run_limit));
-        stop.arm(StopLimits { run_limit_at, ..StopLimits::default() });
+        stop.arm_until(self.started_at.after(self.limits.run_limit), StopReason::RunLimit);
         stop
     }
 }

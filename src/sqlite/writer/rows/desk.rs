@@ -152,7 +152,7 @@ impl TableDesks {
             _ => self.place(shape)?,
         };
         let desk = &self.desks[at];
-        desk.facts.as_ref().filter(|_| state.is_known_schema(&desk.schema))
+        if state.is_known_schema(&desk.schema) { desk.facts.as_ref() } else { None }
     }
 
     fn place(&self, shape: &Arc<TableShape>) -> Option<usize> {
