@@ -54,7 +54,13 @@ impl Engine {
         }
     }
 
+    /// The process that opened the store.
+    pub(crate) fn process(&self) -> &Process {
+        &self.process
+    }
+
     /// Whether this process is a fork of the one that opened the store. Asked before any lock is touched.
+    #[inline]
     pub(crate) fn is_forked(&self) -> bool {
         self.process.was_forked()
     }

@@ -19,6 +19,7 @@ impl Process {
 
     /// Whether the present process is a fork of that one. Asked before any lock is touched: a lock may have
     /// been held by a thread that the child does not have.
+    #[inline]
     pub(crate) fn was_forked(&self) -> bool {
         match self {
             Self::Counting(guard) => guard.clone().detected_fork(),

@@ -130,8 +130,9 @@ impl<T> Write<T> {
     /// [`submit`](Self::submit)). Nothing is on disk after any of them.
     pub fn try_submit(self) -> Result<Pending<T>, WriteError> {
         let extract = self.extract;
-        let entered = self.enter(Entrance::Try)?.1;
-        Ok(Pending { ticket: Some(entered.ticket), extract, process: Process::current() })
+        let (store, entered) = self.enter(Entrance::Try)?;
+        let process = store.engine().process().clone();
+        Ok(Pending { ticket: Some(entered.ticket), extract, process })
     }
 
     /// Sends the write and blocks the thread until it is answered.

@@ -152,7 +152,8 @@ pub(crate) enum WriteValue {
 }
 
 impl WriteCommand {
-    #[inline]
+    // So that the kind of the task is known.
+    #[inline(always)]
     pub(crate) fn new(task: WriteTask, level: AckLevel) -> Self {
         let data = match &task {
             WriteTask::Statement(call) => size_of::<StatementCall>() + call.heap_bytes(),
@@ -181,6 +182,7 @@ impl WriteCommand {
     }
 
     /// Whether a value is sent along that is larger than this, and how large it is.
+    #[inline]
     pub(crate) fn value_beyond(&self, limit: usize) -> Option<usize> {
         // No value is larger than the whole, so nearly always there is none to look for.
         (self.bytes > limit).then(|| self.largest_value()).filter(|size| *size > limit)
