@@ -121,7 +121,7 @@ struct Wait(Ticket<Number>);
 impl Future for Wait {
     type Output = u64;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<u64> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<u64> {
         match ready!(self.0.poll_answer(context)) {
             Answer::Done(number) => Poll::Ready(number),
             _ => panic!("nothing here can fail"),

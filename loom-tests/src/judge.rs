@@ -199,13 +199,13 @@ impl Sent {
     }
 
     /// Waits for the answer and has it judged.
-    pub(crate) fn wait(self) -> Outcome {
+    pub(crate) fn wait(mut self) -> Outcome {
         let answer = block_on(|context| self.ticket.poll_answer(context));
         self.conclude(answer)
     }
 
     /// Like [`wait`](Self::wait), by a future that another task had polled first.
-    pub(crate) fn wait_after_a_move(self) -> Outcome {
+    pub(crate) fn wait_after_a_move(mut self) -> Outcome {
         match poll_elsewhere(|context| self.ticket.poll_answer(context)) {
             Poll::Ready(answer) => self.conclude(answer),
             Poll::Pending => self.wait(),

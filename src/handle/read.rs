@@ -169,8 +169,8 @@ impl<T> Future for ReadFuture<T> {
         if in_line.store.engine().is_forked() {
             return Poll::Ready(Err(ReadError::Forked));
         }
-        let Some(entered) = &in_line.entered else { return Poll::Pending };
-        let answer = ready!(poll_answer(&entered.ticket, context));
+        let Some(entered) = &mut in_line.entered else { return Poll::Pending };
+        let answer = ready!(poll_answer(&mut entered.ticket, context));
         in_line.answered = true;
         self.sending = Sending::Over;
         Poll::Ready(answer.and_then(self.extract))
@@ -178,7 +178,7 @@ impl<T> Future for ReadFuture<T> {
 }
 
 fn poll_answer(
-    ticket: &Ticket<ReadCommand>,
+    ticket: &mut Ticket<ReadCommand>,
     context: &mut Context<'_>,
 ) -> Poll<Result<ReadOutput, ReadError>> {
     match ticket.poll_answer(context) {

@@ -233,7 +233,7 @@ struct InLine {
 
 impl<T> Sending<T> {
     /// The write's ticket. At the first call puts the write in the line.
-    fn ticket(&mut self) -> Result<Option<&Ticket<WriteCommand>>, WriteError> {
+    fn ticket(&mut self) -> Result<Option<&mut Ticket<WriteCommand>>, WriteError> {
         if let Self::Unsent(_) = self
             && let Self::Unsent(write) = std::mem::replace(self, Self::Over)
         {
@@ -245,7 +245,7 @@ impl<T> Sending<T> {
             Self::Sent(in_line) if in_line.store.engine().is_forked() => {
                 return Err(WriteError::Forked { admitted: true });
             }
-            Self::Sent(InLine { entered: Some(entered), .. }) => Some(&entered.ticket),
+            Self::Sent(InLine { entered: Some(entered), .. }) => Some(&mut entered.ticket),
             _ => None,
         })
     }
@@ -333,12 +333,13 @@ impl<T> Future for Submit<T> {
 impl<T> Future for Pending<T> {
     type Output = Result<T, WriteError>;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         if self.process.was_forked() {
             return Poll::Ready(Err(WriteError::Forked { admitted: true }));
         }
-        match &self.ticket {
-            Some(ticket) => poll_answer(ticket, context, self.extract),
+        let extract = self.extract;
+        match &mut self.ticket {
+            Some(ticket) => poll_answer(ticket, context, extract),
             None => Poll::Pending,
         }
     }
@@ -372,7 +373,7 @@ impl<T> Pending<T> {
 }
 
 fn poll_answer<T>(
-    ticket: &Ticket<WriteCommand>,
+    ticket: &mut Ticket<WriteCommand>,
     context: &mut Context<'_>,
     extract: Extract<T>,
 ) -> Poll<Result<T, WriteError>> {

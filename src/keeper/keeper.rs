@@ -196,7 +196,8 @@ impl Keeper {
 
     fn send(&self, task: WriteTask) -> Result<WriteOutput, WriteError> {
         let command = WriteCommand::of_keeper(task);
-        let entered = self.engine.writes.enter(command, None, Entrance::Wait).map_err(WriteError::from)?;
+        let mut entered =
+            self.engine.writes.enter(command, None, Entrance::Wait).map_err(WriteError::from)?;
         let answer = block_on(std::future::poll_fn(|context| entered.ticket.poll_answer(context)));
         settle(answer, Ok)
     }

@@ -9,30 +9,32 @@ use crate::sync::{Arc, Mutex, MutexGuard};
 
 /// How many slots are made at once. They are asked for on one thread and given back on another, where memory is at its
 /// dearest. One that is still held keeps its block, so there are not many more.
-const BLOCK: usize = if cfg!(walwright_model) { 2 } else { 16 };
+const BLOCK: u32 = if cfg!(walwright_model) { 2 } else { 16 };
 
 /// Makes slots.
 pub(crate) struct Slots<W: Work> {
     block: Arc<Block<W>>,
-    used: usize,
+    used: u32,
 }
 
 /// The engine's half: answers once.
 ///
 /// Dropped without an answer (an engine thread unwound), it reports the work as unknown, so that no
 /// caller waits for ever.
-pub(crate) struct Responder<W: Work>(Option<SlotPlace<W>>);
+pub(crate) struct Responder<W: Work>(SlotPlace<W>);
 
 /// The caller's half: waits for admission and for the answer.
 ///
-/// Dropping it takes the slot's lock, which in a forked child nobody may give back: there it is to be forgotten.
+/// Dropping it mostly takes the slot's lock, which in a forked child nobody may give back: there it is to be forgotten.
 pub(crate) struct Ticket<W: Work>(SlotPlace<W>);
 
-type Block<W> = [Slot<W>; BLOCK];
+type Block<W> = [Slot<W>; BLOCK as usize];
 
 struct SlotPlace<W: Work> {
     block: Arc<Block<W>>,
-    at: usize,
+    at: u32,
+    /// This half has given the answer, or has taken it: it has nothing more to do here.
+    is_done: bool,
 }
 
 struct Slot<W: Work>(Mutex<SlotState<W>>);
@@ -53,12 +55,13 @@ impl<W: Work> Slots<W> {
     }
 
     /// The two halves of one slot, for work that is admitted.
+    #[inline]
     pub(crate) fn next(&mut self) -> (Responder<W>, Ticket<W>) {
         if self.used == BLOCK {
             *self = Self::new();
         }
-        let place = || SlotPlace { block: Arc::clone(&self.block), at: self.used };
-        let halves = (Responder(Some(place())), Ticket(place()));
+        let place = || SlotPlace { block: Arc::clone(&self.block), at: self.used, is_done: false };
+        let halves = (Responder(place()), Ticket(place()));
         self.used += 1;
         halves
     }
@@ -68,32 +71,30 @@ impl<W: Work> Deref for SlotPlace<W> {
     type Target = Slot<W>;
 
     fn deref(&self) -> &Slot<W> {
-        &self.block[self.at]
+        &self.block[self.at as usize]
     }
 }
 
 impl<W: Work> Responder<W> {
     /// Gives the caller its answer and wakes it.
-    pub(crate) fn answer(self, answer: Answer<W>) {
+    pub(crate) fn answer(mut self, answer: Answer<W>) {
         wake(self.put(answer));
     }
 
-    /// Puts the answer where the caller finds it. Gives the waker of a caller that waits for it.
-    pub(crate) fn put(mut self, answer: Answer<W>) -> Option<Waker> {
-        self.0.take()?.complete(answer)
+    /// Puts the answer where the caller finds it, once. Gives the waker of a caller that waits for it.
+    pub(crate) fn put(&mut self, answer: Answer<W>) -> Option<Waker> {
+        if std::mem::replace(&mut self.0.is_done, true) { None } else { self.0.complete(answer) }
     }
 
     /// The work waits for room: [`admit`](Self::admit) will tell.
     pub(crate) fn keep_waiting(&self) {
-        if let Some(slot) = &self.0 {
-            slot.lock().admitted = false;
-        }
+        self.0.lock().admitted = false;
     }
 
     /// Marks the work as admitted. Gives the waker of a caller that waits for just that; the queue calls
     /// it after its lock is released.
     pub(crate) fn admit(&self) -> Option<Waker> {
-        let mut state = self.0.as_ref()?.lock();
+        let mut state = self.0.lock();
         state.admitted = true;
         if state.awaits_admission { state.waker.take() } else { None }
     }
@@ -105,8 +106,8 @@ impl<W: Work> Drop for Responder<W> {
         if cfg!(walwright_model) && std::thread::panicking() {
             return;
         }
-        if let Some(slot) = self.0.take() {
-            wake(slot.complete(Answer::Unknown(W::lost())));
+        if !self.0.is_done {
+            wake(self.put(Answer::Unknown(W::lost())));
         }
     }
 }
@@ -145,6 +146,9 @@ impl<W: Work> Drop for Ticket<W> {
         if cfg!(walwright_model) && std::thread::panicking() {
             return;
         }
+        if self.0.is_done {
+            return;
+        }
         let mut state = self.0.lock();
         state.is_deserted = true;
         let left = (state.answer.take(), state.waker.take());
@@ -166,10 +170,19 @@ impl<W: Work> Ticket<W> {
     }
 
     /// Ready with the answer. Once it was taken, pending for ever.
-    pub(crate) fn poll_answer(&self, context: &mut Context<'_>) -> Poll<Answer<W>> {
+    // An answer is moved once less.
+    #[inline(always)]
+    pub(crate) fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Answer<W>> {
+        if self.0.is_done {
+            return Poll::Pending;
+        }
         let mut state = self.0.lock();
         match state.answer.take() {
-            Some(answer) => Poll::Ready(answer),
+            Some(answer) => {
+                drop(state);
+                self.0.is_done = true;
+                Poll::Ready(answer)
+            }
             None => {
                 state.awaits_admission = false;
                 state.watch(context);

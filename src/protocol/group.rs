@@ -162,7 +162,7 @@ impl<S: Storage> GroupRun<S> {
     /// places: none if the hand is empty.
     fn start_run(&mut self, queue: &CommandQueue<S::Command>, storage: &S) -> Range<usize> {
         let start = self.started.len();
-        queue.start_run(|command| storage.joins(command), |member| self.started.push(Started::fresh(member)));
+        queue.start_run(|command| storage.joins(command), |entry| self.started.push(Started::fresh(entry)));
         start..self.started.len()
     }
 
@@ -190,7 +190,7 @@ impl<S: Storage> GroupRun<S> {
     fn apply_together(&mut self, storage: &mut S, run: Range<usize>) -> Ending {
         let first_sequence = self.sequencer.next_block(run.len());
         let started = &mut self.started[run];
-        let mut commands: Vec<_> = started.iter_mut().map(|one| &mut one.member.work).collect();
+        let mut commands: Vec<_> = started.iter_mut().map(|one| &mut one.entry.work).collect();
         match storage.apply_together(&mut commands, first_sequence) {
             Ok(joined) => {
                 debug_assert_eq!(joined.len(), started.len(), "each command of a run has its verdict");
@@ -231,8 +231,8 @@ impl<S: Storage> GroupRun<S> {
         storage: &mut S,
         was_resumed: bool,
     ) -> Result<(), ReasonOf<S>> {
-        while let Some(member) = queue.start_next() {
-            self.carry_out_alone(queue, storage, Started::fresh(member))?;
+        while let Some(entry) = queue.start_next() {
+            self.carry_out_alone(queue, storage, Started::fresh(entry))?;
         }
         if !was_resumed && let Some(resumed) = self.unfinished.resume(queue) {
             self.carry_out_alone(queue, storage, resumed)?;
@@ -246,7 +246,7 @@ impl<S: Storage> GroupRun<S> {
         storage: &mut S,
         started: Started<S::Command>,
     ) -> Result<(), ReasonOf<S>> {
-        let (level, began) = (started.member.work.level(), now());
+        let (level, began) = (started.entry.work.level(), now());
         self.started.push(started);
         self.transact(storage, &[0])?;
         let report = self.report(level, began, now());
@@ -257,20 +257,20 @@ impl<S: Storage> GroupRun<S> {
 
     /// What the started commands were, once each has its verdict.
     fn report(&self, level: AckLevel, began: Instant, applied: Instant) -> GroupReport {
-        let ended = || self.started.iter().filter(|one| !one.is_unfinished());
-        GroupReport {
-            commands: ended().count(),
-            failed: ended().filter(|one| !one.is_done()).count(),
-            bytes: ended().map(|one| one.member.bytes).sum(),
-            level,
-            apply: applied.saturating_duration_since(began),
-            commit: now().saturating_duration_since(applied),
+        let (mut commands, mut failed, mut bytes) = (0, 0, 0);
+        for ended in self.started.iter().filter(|one| !one.is_unfinished()) {
+            commands += 1;
+            failed += usize::from(!ended.is_done());
+            bytes += ended.entry.bytes;
         }
+        let apply = applied.saturating_duration_since(began);
+        let commit = now().saturating_duration_since(applied);
+        GroupReport { commands, failed, bytes, level, apply, commit }
     }
 
     /// One transaction over the commands at `indices`. Alone, a command always gets its verdict.
     fn transact(&mut self, storage: &mut S, indices: &[usize]) -> Result<Ending, ReasonOf<S>> {
-        let levels = indices.iter().map(|index| self.started[*index].member.work.level());
+        let levels = indices.iter().map(|index| self.started[*index].entry.work.level());
         let Some(level) = levels.max() else { return Ok(Ending::Settled) };
         if let Err(reason) = self.begin(storage, level)? {
             for index in indices {
@@ -315,7 +315,7 @@ impl<S: Storage> GroupRun<S> {
         }
         let sequence = self.sequencer.next();
         let started = &mut self.started[index];
-        let applied = storage.apply(&mut started.member.work, sequence);
+        let applied = storage.apply(&mut started.entry.work, sequence);
         if started.judge(applied) { Ending::Lost } else { Ending::Settled }
     }
 
@@ -329,7 +329,7 @@ impl<S: Storage> GroupRun<S> {
                 // It stands last here, but came first.
                 || self.started.iter().any(|other| other.is_resumed)
         };
-        one.member.work.waits_for_unfinished() && !one.is_resumed && has_earlier()
+        one.entry.work.waits_for_unfinished() && !one.is_resumed && has_earlier()
     }
 
     /// Commits what `indices` did, and syncs if one of them may only be answered then.
@@ -340,10 +340,12 @@ impl<S: Storage> GroupRun<S> {
             Err(CommitError::NotApplied(error)) => return Ok(self.not_applied(error, indices)),
         };
         self.ledger.committed(level, committed);
+        let mut deletes = false;
         for index in indices {
-            self.started[*index].committed();
+            let started = &mut self.started[*index];
+            started.committed();
+            deletes |= started.deletes();
         }
-        let deletes = indices.iter().any(|index| self.started[*index].deletes());
         if self.ledger.is_dirty() && (level == AckLevel::Durable || deletes) {
             storage.sync()?;
             self.ledger.synced();
@@ -375,14 +377,18 @@ impl<S: Storage> GroupRun<S> {
 
     /// Answers every command that has ended, in order, and keeps the others for the next groups.
     fn answer(&mut self, queue: &CommandQueue<S::Command>) {
-        for started in self.started.drain(..) {
-            if started.is_unfinished() {
-                self.unfinished.keep(started, queue);
-            } else {
-                let waker = started.answer(queue);
-                self.to_wake.extend(waker);
+        // Mostly there are none.
+        if self.started.iter().any(Started::is_unfinished) {
+            for unfinished in self.started.extract_if(.., |one| one.is_unfinished()) {
+                self.unfinished.keep(unfinished, queue);
             }
         }
+        // Where they are: moving each would be a good part of what its answer costs.
+        for started in &mut self.started {
+            let waker = started.answer(queue);
+            self.to_wake.extend(waker);
+        }
+        self.started.clear();
         wake(self.to_wake.drain(..));
     }
 }

@@ -12,7 +12,7 @@ use super::answer::Responder;
 use super::limits::{GroupLimits, QueueLimits};
 use super::work::Work;
 
-/// Work in the line, with the one who gets its answer.
+/// Work in the line, with the one who gets its answer. Once an engine thread has started it nothing withdraws it.
 pub(crate) struct Entry<W: Work> {
     pub(crate) work: W,
     pub(crate) responder: Responder<W>,
@@ -108,6 +108,7 @@ impl<W: Work> Line<W> {
     }
 
     /// Puts an entry at the end; `admitted` is what [`has_room`](Self::has_room) said. Gives its number.
+    #[inline]
     pub(crate) fn push(&mut self, entry: Entry<W>, admitted: bool) -> u64 {
         let number = self.next_number;
         self.next_number += 1;

@@ -14,7 +14,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use super::answer::{Responder, Slots, Ticket};
+use super::answer::{Slots, Ticket};
 use super::foreign_code::wake;
 use super::limits::QueueLimits;
 use super::line::{Entry, Line, Place};
@@ -54,19 +54,6 @@ pub(crate) struct Entered<W: Work> {
 pub(crate) enum Entrance {
     Wait,
     Try,
-}
-
-/// Work that an engine thread has started. From here on nothing withdraws it.
-pub(crate) struct Member<W: Work> {
-    pub(crate) work: W,
-    pub(crate) responder: Responder<W>,
-    pub(crate) bytes: usize,
-}
-
-impl<W: Work> From<Entry<W>> for Member<W> {
-    fn from(entry: Entry<W>) -> Self {
-        Self { work: entry.work, responder: entry.responder, bytes: entry.bytes }
-    }
 }
 
 /// What the writer finds when it asks for a group.
@@ -242,8 +229,8 @@ impl<W: Work> CommandQueue<W> {
         self.has_nothing_left(&state)
     }
 
-    /// Takes the first admitted piece of work, waiting for one. `None`: the queue is closed and empty.
-    pub(crate) fn take_one(&self) -> Option<Member<W>> {
+    /// Starts the first admitted piece of work, waiting for one. `None`: the queue is closed and empty.
+    pub(crate) fn take_one(&self) -> Option<Entry<W>> {
         let mut state = self.state.lock();
         loop {
             if let Some((_, entry)) = state.line.pop_admitted() {
@@ -251,13 +238,12 @@ impl<W: Work> CommandQueue<W> {
                 let wake = state.admit(&mut wakers);
                 drop(state);
                 self.wake(wake, wakers);
-                match start(entry) {
-                    Some(member) => return Some(member),
-                    None => {
-                        state = self.state.lock();
-                        continue;
-                    }
+                if !is_late(&entry) {
+                    return Some(entry);
                 }
+                entry.responder.answer(Answer::NotStarted(Refusal::Expired));
+                state = self.state.lock();
+                continue;
             }
             if state.is_finished() {
                 return None;
@@ -368,15 +354,6 @@ impl<W: Work> QueueState<W> {
     fn has_work_or_end(&mut self) -> bool {
         self.line.front_admitted_bytes().is_some() || self.has_unfinished() || self.is_finished()
     }
-}
-
-/// Starts work, unless its deadline has passed.
-fn start<W: Work>(entry: Entry<W>) -> Option<Member<W>> {
-    if is_late(&entry) {
-        entry.responder.answer(Answer::NotStarted(Refusal::Expired));
-        return None;
-    }
-    Some(entry.into())
 }
 
 /// Whether the deadline of work has passed: the alarm's thread may be late, the answer must not be.

@@ -337,7 +337,7 @@ impl Round {
     }
 
     fn hear_all(&self, waiting: &mut Vec<(Write, Ticket<Write>)>, dice: &mut Dice) {
-        for (write, ticket) in waiting.drain(..) {
+        for (write, mut ticket) in waiting.drain(..) {
             if dice.one_in(2) {
                 wait(|context| ticket.poll_admitted(context));
             }
@@ -448,11 +448,11 @@ fn run_shared_round(seed: u64) {
                 while more {
                     // Unwind safe: only the answer slot is touched on the way.
                     let served = catch_unwind(AssertUnwindSafe(|| {
-                        let Some(member) = queue.take_one() else { return false };
+                        let Some(entry) = queue.take_one() else { return false };
                         if dice.one_in(4) {
                             resume_unwind(Box::new("rough"));
                         }
-                        member.responder.answer(Answer::Done(member.bytes));
+                        entry.responder.answer(Answer::Done(entry.bytes));
                         true
                     }));
                     more = served.unwrap_or(true);
@@ -476,7 +476,7 @@ fn run_shared_round(seed: u64) {
                             pieces: 1,
                             kept: 0,
                         };
-                        let Ok(entered) = queue.enter(write, None, Entrance::Wait) else { return };
+                        let Ok(mut entered) = queue.enter(write, None, Entrance::Wait) else { return };
                         match wait(|context| entered.ticket.poll_answer(context)) {
                             Answer::Done(answered) => assert_eq!(answered, bytes),
                             Answer::Unknown(reason) => assert_eq!(reason, Write::lost()),

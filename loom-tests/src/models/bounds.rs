@@ -77,8 +77,8 @@ fn what_the_callers_see_admitted_fits() {
         let second = bench.send(Write::committed(2).of_bytes(6));
         let third = bench.send(Write::committed(3).of_bytes(6));
         let engine = bench.spawn(|bench| {
-            if let Some(member) = bench.queue.take_one() {
-                member.responder.answer(Answer::Failed(Failure::Undone));
+            if let Some(entry) = bench.queue.take_one() {
+                entry.responder.answer(Answer::Failed(Failure::Undone));
             }
         });
         assert!(!third.is_admitted(), "only the first is taken, and the second is as large");

@@ -18,7 +18,7 @@ use crate::sync::{Condvar, Mutex};
 #[test]
 fn an_answer_wakes_the_waker_of_the_last_poll() {
     explore("an_answer_wakes_the_waker_of_the_last_poll", || {
-        let (responder, ticket) = Slots::<Write>::new().next();
+        let (responder, mut ticket) = Slots::<Write>::new().next();
         let engine = loom::thread::spawn(move || {
             responder.answer(Answer::Done(Receipt { sequence: 1, seen: 0 }));
         });
@@ -34,7 +34,7 @@ fn an_answer_wakes_the_waker_of_the_last_poll() {
 #[test]
 fn an_admission_wakes_the_waker_of_the_last_poll() {
     explore("an_admission_wakes_the_waker_of_the_last_poll", || {
-        let (responder, ticket) = Slots::<Write>::new().next();
+        let (responder, mut ticket) = Slots::<Write>::new().next();
         responder.keep_waiting();
         let engine = loom::thread::spawn(move || {
             if let Some(waker) = responder.admit() {
@@ -121,8 +121,8 @@ fn two_threads_that_share_a_queue_leave_nothing_behind() {
         exploration.case(&format!("room for {room}"), move || {
             let queue = Arc::new(CommandQueue::<Write>::new(QueueLimits { commands: room, bytes: 10 }));
             let serve = |queue: &CommandQueue<Write>| {
-                while let Some(member) = queue.take_one() {
-                    member.responder.answer(Answer::Done(Receipt { sequence: 0, seen: member.bytes }));
+                while let Some(entry) = queue.take_one() {
+                    entry.responder.answer(Answer::Done(Receipt { sequence: 0, seen: entry.bytes }));
                 }
             };
             let engines =
@@ -131,7 +131,7 @@ fn two_threads_that_share_a_queue_leave_nothing_behind() {
                 Ok(entered) => entered.ticket,
                 Err(refusal) => panic!("refused: {refusal:?}"),
             });
-            for ticket in tickets {
+            for mut ticket in tickets {
                 assert!(matches!(block_on(|context| ticket.poll_answer(context)), Answer::Done(_)));
             }
             queue.close();
@@ -154,7 +154,7 @@ fn work_does_not_wait_while_an_engine_thread_sleeps() {
             let engines = [(); 2].map(|()| {
                 let busy = busy.clone();
                 bench.spawn(move |bench| {
-                    while let Some(member) = bench.queue.take_one() {
+                    while let Some(entry) = bench.queue.take_one() {
                         let (count, changed) = &*busy;
                         let mut count = count.lock();
                         *count += 1;
@@ -163,7 +163,7 @@ fn work_does_not_wait_while_an_engine_thread_sleeps() {
                             changed.wait(&mut count);
                         }
                         drop(count);
-                        member.responder.answer(Answer::Failed(Failure::Undone));
+                        entry.responder.answer(Answer::Failed(Failure::Undone));
                     }
                 })
             });

@@ -3,13 +3,14 @@
 use std::task::Waker;
 
 use crate::protocol::foreign_code::wake;
-use crate::protocol::queue::{CommandQueue, Member};
+use crate::protocol::line::Entry;
+use crate::protocol::queue::CommandQueue;
 use crate::protocol::storage::{Applied, Joined};
 use crate::protocol::work::{Answer, Command, Refusal, Work};
 
 /// A command of the present group.
 pub(super) struct Started<W: Work> {
-    pub(super) member: Member<W>,
+    pub(super) entry: Entry<W>,
     /// `None`: yet to be carried out, or to be carried out again.
     pub(super) verdict: Option<Verdict<W>>,
     /// The transaction in which it got its verdict has ended, and nothing takes the verdict back.
@@ -46,13 +47,13 @@ impl<W: Work> From<Joined<W>> for Verdict<W> {
 
 impl<W: Command> Started<W> {
     /// A command fresh from the hand.
-    pub(super) fn fresh(member: Member<W>) -> Self {
-        Self { member, verdict: None, is_final: false, is_resumed: false }
+    pub(super) fn fresh(entry: Entry<W>) -> Self {
+        Self { entry, verdict: None, is_final: false, is_resumed: false }
     }
 
     /// A command that goes on behind the pieces that earlier groups did.
-    pub(super) fn resumed(member: Member<W>) -> Self {
-        Self { is_resumed: true, ..Self::fresh(member) }
+    pub(super) fn resumed(entry: Entry<W>) -> Self {
+        Self { is_resumed: true, ..Self::fresh(entry) }
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -91,7 +92,7 @@ impl<W: Command> Started<W> {
     pub(super) fn committed(&mut self) {
         self.is_final = true;
         if let Some(Verdict::Piece { .. }) = self.verdict {
-            self.member.work.keep_piece();
+            self.entry.work.keep_piece();
         }
     }
 
@@ -103,7 +104,7 @@ impl<W: Command> Started<W> {
     }
 
     /// Gives it what its verdict says, and gives whom that wakes.
-    pub(super) fn answer(mut self, queue: &CommandQueue<W>) -> Option<Waker> {
+    pub(super) fn answer(&mut self, queue: &CommandQueue<W>) -> Option<Waker> {
         let answer = match self.verdict.take() {
             Some(Verdict::Done { output, .. }) => Answer::Done(output),
             Some(Verdict::Failed(error)) => Answer::Failed(error),
@@ -129,19 +130,22 @@ impl<W: Command> Started<W> {
     }
 
     /// Answers it when the rest of its work is not to be done.
-    pub(super) fn refuse(self, queue: &CommandQueue<W>, refusal: &Refusal<W::Reason>) {
+    pub(super) fn refuse(mut self, queue: &CommandQueue<W>, refusal: &Refusal<W::Reason>) {
         wake(self.give(queue, Answer::NotStarted(refusal.clone())));
     }
 
     /// Room goes back before the answer: who hears it and sends the next command finds the room.
-    fn give(self, queue: &CommandQueue<W>, answer: Answer<W>) -> Option<Waker> {
-        if self.is_resumed {
-            queue.release_unfinished(self.member.bytes);
+    // So that it is known which answer it is.
+    #[inline(always)]
+    fn give(&mut self, queue: &CommandQueue<W>, answer: Answer<W>) -> Option<Waker> {
+        // Once, also if it is answered once more after a panic.
+        if std::mem::take(&mut self.is_resumed) {
+            queue.release_unfinished(self.entry.bytes);
         }
         let answer = match answer {
             Answer::Done(output) => Answer::Done(output),
-            other => self.member.work.set_back(other),
+            other => self.entry.work.set_back(other),
         };
-        self.member.responder.put(answer)
+        self.entry.responder.put(answer)
     }
 }

@@ -8,27 +8,28 @@ use std::collections::VecDeque;
 
 use super::started::Started;
 use crate::protocol::level::AckLevel;
-use crate::protocol::queue::{CommandQueue, Member};
+use crate::protocol::line::Entry;
+use crate::protocol::queue::CommandQueue;
 use crate::protocol::work::Command;
 
 /// The commands of which a piece is committed and the rest is not, and those that wait for them: first come
 /// first served.
 pub(super) struct Unfinished<W: Command> {
-    members: VecDeque<Member<W>>,
+    entries: VecDeque<Entry<W>>,
 }
 
 impl<W: Command> Unfinished<W> {
     pub(super) fn new() -> Self {
-        Self { members: VecDeque::new() }
+        Self { entries: VecDeque::new() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.members.is_empty()
+        self.entries.is_empty()
     }
 
     /// The level of the one that goes on next.
     pub(super) fn level(&self) -> Option<AckLevel> {
-        self.members.front().map(|member| member.work.level())
+        self.entries.front().map(|entry| entry.work.level())
     }
 
     /// Takes the one that goes on next, unless nothing may go on.
@@ -41,17 +42,17 @@ impl<W: Command> Unfinished<W> {
 
     /// Takes the first one, whatever is to become of it.
     pub(super) fn take_front(&mut self) -> Option<Started<W>> {
-        self.members.pop_front().map(Started::resumed)
+        self.entries.pop_front().map(Started::resumed)
     }
 
     /// Keeps a command until its next piece. The one that was resumed goes on first.
     pub(super) fn keep(&mut self, started: Started<W>, queue: &CommandQueue<W>) {
         if started.is_resumed {
-            self.members.push_front(started.member);
+            self.entries.push_front(started.entry);
         } else {
             // The queue gave its room away when it was taken. From here on it may be long in the memory.
-            queue.hold_unfinished(started.member.bytes);
-            self.members.push_back(started.member);
+            queue.hold_unfinished(started.entry.bytes);
+            self.entries.push_back(started.entry);
         }
     }
 }

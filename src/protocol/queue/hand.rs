@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use super::{CommandQueue, Member, Take, is_late, refuse};
+use super::{CommandQueue, Take, is_late, refuse};
 use crate::protocol::gather::{GatherPolicy, Gathering};
 use crate::protocol::level::AckLevel;
 use crate::protocol::limits::GroupLimits;
+use crate::protocol::line::Entry;
 use crate::protocol::look_out::LookOutPolicy;
 use crate::protocol::work::{Command, Refusal};
 use crate::sync::{linger, look_out, nap, now};
@@ -135,15 +136,15 @@ impl<W: Command> CommandQueue<W> {
     }
 
     /// Starts the next command of the hand: from here on it is neither withdrawn nor refused.
-    pub(crate) fn start_next(&self) -> Option<Member<W>> {
+    pub(crate) fn start_next(&self) -> Option<Entry<W>> {
         let mut next = None;
-        self.start_run(|_| false, |member| next = Some(member));
+        self.start_run(|_| false, |entry| next = Some(entry));
         next
     }
 
     /// Starts the next command of the hand, and if it `joins` those right behind it that do, too, as many as go
     /// together. Gives them to `started` in their order.
-    pub(crate) fn start_run(&self, joins: impl Fn(&W) -> bool, mut started: impl FnMut(Member<W>)) {
+    pub(crate) fn start_run(&self, joins: impl Fn(&W) -> bool, mut started: impl FnMut(Entry<W>)) {
         let (mut expired, mut is_run, mut most) = (Vec::new(), false, MOST_TOGETHER);
         let mut hand = self.hand.lock();
         while let Some(next) = hand.front() {
@@ -160,14 +161,16 @@ impl<W: Command> CommandQueue<W> {
                 expired.push(entry);
                 continue;
             }
-            started(entry.into());
+            started(entry);
             (is_run, most) = (joins, most - 1);
             if !joins || most == 0 {
                 break;
             }
         }
         drop(hand);
-        refuse(expired, &Refusal::Expired);
+        if !expired.is_empty() {
+            refuse(expired, &Refusal::Expired);
+        }
     }
 
     /// Answers everything in the hand as not started.

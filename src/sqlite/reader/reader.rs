@@ -86,24 +86,22 @@ impl Reader {
 
     /// Carries out reads until the queue is closed and empty.
     pub(crate) fn serve(mut self, queue: &CommandQueue<ReadCommand>, board: &Board) {
-        while let Some(member) = queue.take_one() {
-            let result = self.carry_out(member.work, board);
+        while let Some(entry) = queue.take_one() {
+            let result = self.carry_out(entry.work, board);
             board.reads.add(1);
             // The snapshot is released by now: who hears of the result finds nothing pinned by it.
             let answer = match result {
                 Ok(output) => Answer::Done(output),
                 Err(error) => Answer::Failed(error),
             };
-            member.responder.answer(answer);
+            entry.responder.answer(answer);
         }
     }
 
     fn carry_out(&mut self, command: ReadCommand, board: &Board) -> Result<ReadOutput, ReadError> {
         let now = Instant::now();
-        let limits = StopLimits {
-            deadline: command.deadline,
-            too_old_at: now.checked_add(self.limits.greatest_age),
-        };
+        let limits =
+            StopLimits { deadline: command.deadline, too_old_at: now.checked_add(self.limits.greatest_age) };
         let stop = self.seat.stop.clone();
         stop.arm(limits);
         self.seat.begin(command.sent, now);
