@@ -17,7 +17,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The defaults of a store.
 const QUEUE: QueueLimits = QueueLimits { commands: 64 * 1024, bytes: 64 << 20 };
@@ -57,7 +57,7 @@ impl Storage for Nothing {
         Ok(())
     }
 
-    fn apply(&mut self, command: &mut Number, _: u64) -> Applied<Number> {
+    fn apply(&mut self, command: &mut Number, _: u64, _: Instant) -> Applied<Number> {
         Applied::Done { output: command.0, deletes: false }
     }
 
@@ -70,6 +70,7 @@ impl Storage for Nothing {
         &mut self,
         commands: &mut [&mut Number],
         _: u64,
+        _: Instant,
     ) -> Result<Vec<Joined<Number>>, TransactionLost> {
         Ok(commands.iter().map(|command| Joined::Done { output: command.0, deletes: false }).collect())
     }

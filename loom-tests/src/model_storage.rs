@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -315,7 +315,7 @@ impl Storage for ModelStorage {
         Ok(())
     }
 
-    fn apply(&mut self, command: &mut Write, sequence: u64) -> Applied<Write> {
+    fn apply(&mut self, command: &mut Write, sequence: u64, _: Instant) -> Applied<Write> {
         self.enter(Step::Apply);
         self.expect_transaction(Step::Apply, true);
         self.carry_out(command, sequence)
@@ -329,6 +329,7 @@ impl Storage for ModelStorage {
         &mut self,
         commands: &mut [&mut Write],
         first_sequence: u64,
+        _: Instant,
     ) -> Result<Vec<Joined<Write>>, TransactionLost> {
         let fault = self.enter(Step::ApplyTogether);
         self.expect_transaction(Step::ApplyTogether, true);

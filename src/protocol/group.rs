@@ -89,7 +89,7 @@ impl<S: Storage> GroupRun<S> {
             return Ok(());
         }
         let began = now();
-        let mut ending = self.apply_hand(queue, storage);
+        let mut ending = self.apply_hand(queue, storage, began);
         if let Ending::Settled = ending {
             ending = self.apply_next_piece(queue, storage);
         }
@@ -139,19 +139,22 @@ impl<S: Storage> GroupRun<S> {
     }
 
     /// Starts and applies the hand until it is empty or the group's time is up.
-    fn apply_hand(&mut self, queue: &CommandQueue<S::Command>, storage: &mut S) -> Ending {
-        let began = now();
+    fn apply_hand(&mut self, queue: &CommandQueue<S::Command>, storage: &mut S, began: Instant) -> Ending {
+        let until = began.checked_add(self.limits.time);
+        // The clock is read once for each run: where one ends the next one starts.
+        let mut at = began;
         loop {
             let run = self.start_run(queue, storage);
             let ending = match run.len() {
                 0 => break,
-                1 => self.apply_in_group(storage, run.start),
-                _ => self.apply_together(storage, run),
+                1 => self.apply_in_group(storage, run.start, at),
+                _ => self.apply_together(storage, run, at),
             };
             if let Ending::Lost = ending {
                 return Ending::Lost;
             }
-            if now().saturating_duration_since(began) >= self.limits.time {
+            at = now();
+            if until.is_some_and(|until| at >= until) {
                 break;
             }
         }
@@ -171,12 +174,12 @@ impl<S: Storage> GroupRun<S> {
     fn apply_next_piece(&mut self, queue: &CommandQueue<S::Command>, storage: &mut S) -> Ending {
         let Some(resumed) = self.unfinished.resume(queue) else { return Ending::Settled };
         self.started.push(resumed);
-        self.apply_in_group(storage, self.started.len() - 1)
+        self.apply_in_group(storage, self.started.len() - 1, now())
     }
 
     /// Applies the command that was started last, in the group's own transaction.
-    fn apply_in_group(&mut self, storage: &mut S, index: usize) -> Ending {
-        let ending = self.apply(storage, index);
+    fn apply_in_group(&mut self, storage: &mut S, index: usize, now: Instant) -> Ending {
+        let ending = self.apply(storage, index, now);
         if let Ending::Lost = ending {
             self.done_before = Some(self.started[..index].iter().map(Started::is_done).collect());
             self.started[index].is_final = false;
@@ -187,11 +190,11 @@ impl<S: Storage> GroupRun<S> {
 
     /// Applies a run. If it loses the transaction nobody is to blame: all are carried out again, and after
     /// that each stands for itself.
-    fn apply_together(&mut self, storage: &mut S, run: Range<usize>) -> Ending {
+    fn apply_together(&mut self, storage: &mut S, run: Range<usize>, now: Instant) -> Ending {
         let first_sequence = self.sequencer.next_block(run.len());
         let started = &mut self.started[run];
         let mut commands: Vec<_> = started.iter_mut().map(|one| &mut one.entry.work).collect();
-        match storage.apply_together(&mut commands, first_sequence) {
+        match storage.apply_together(&mut commands, first_sequence, now) {
             Ok(joined) => {
                 debug_assert_eq!(joined.len(), started.len(), "each command of a run has its verdict");
                 for (one, joined) in started.iter_mut().zip(joined) {
@@ -279,7 +282,7 @@ impl<S: Storage> GroupRun<S> {
             return Ok(Ending::Settled);
         }
         for index in indices {
-            if let Ending::Lost = self.apply(storage, *index) {
+            if let Ending::Lost = self.apply(storage, *index, now()) {
                 // A second culprit beside others is judged alone, as they are.
                 if indices.len() > 1 {
                     self.void(indices.iter().copied());
@@ -308,14 +311,14 @@ impl<S: Storage> GroupRun<S> {
     }
 
     /// Applies one command. If it takes the transaction with it, the caller voids what else was done in it.
-    fn apply(&mut self, storage: &mut S, index: usize) -> Ending {
+    fn apply(&mut self, storage: &mut S, index: usize, now: Instant) -> Ending {
         if self.must_wait(index) {
             self.started[index].postpone();
             return Ending::Settled;
         }
         let sequence = self.sequencer.next();
         let started = &mut self.started[index];
-        let applied = storage.apply(&mut started.entry.work, sequence);
+        let applied = storage.apply(&mut started.entry.work, sequence, now);
         if started.judge(applied) { Ending::Lost } else { Ending::Settled }
     }
 

@@ -1,7 +1,7 @@
 //! What the writer drives: a transactional storage with one log that can be synced.
 
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::level::AckLevel;
 use super::work::{Command, Work};
@@ -19,10 +19,10 @@ pub(crate) trait Storage {
     /// Begins a transaction whose COMMIT will be durable if `level` says so.
     fn begin(&mut self, level: AckLevel) -> Result<(), Interruption<ReasonOf<Self>>>;
 
-    /// Carries out one command inside the transaction. `sequence` becomes its commit sequence.
+    /// Carries out one command inside the transaction. `sequence` becomes its commit sequence, and `now` is the time.
     ///
     /// A command may be carried out again after the transaction that held it was lost.
-    fn apply(&mut self, command: &mut Self::Command, sequence: u64) -> Applied<Self::Command>;
+    fn apply(&mut self, command: &mut Self::Command, sequence: u64, now: Instant) -> Applied<Self::Command>;
 
     /// Whether the command may be carried out together with its neighbours, if they join too.
     ///
@@ -37,6 +37,7 @@ pub(crate) trait Storage {
         &mut self,
         commands: &mut [&mut Self::Command],
         first_sequence: u64,
+        now: Instant,
     ) -> Result<Vec<Joined<Self::Command>>, TransactionLost>;
 
     /// Commits the transaction.

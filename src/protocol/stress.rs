@@ -167,7 +167,7 @@ impl Storage for RoughStorage {
         Ok(())
     }
 
-    fn apply(&mut self, command: &mut Write, _sequence: u64) -> Applied<Write> {
+    fn apply(&mut self, command: &mut Write, _sequence: u64, _now: Instant) -> Applied<Write> {
         if self.dice.one_in(self.fatal_in) {
             self.disk.failed.store(true, Ordering::SeqCst);
             resume_unwind(Box::new("rough"));
@@ -196,10 +196,11 @@ impl Storage for RoughStorage {
         &mut self,
         commands: &mut [&mut Write],
         first_sequence: u64,
+        now: Instant,
     ) -> Result<Vec<Joined<Write>>, TransactionLost> {
         let mut joined = Vec::new();
         for (command, sequence) in commands.iter_mut().zip(first_sequence..) {
-            joined.push(match self.apply(command, sequence) {
+            joined.push(match self.apply(command, sequence, now) {
                 Applied::Done { output, deletes } => Joined::Done { output, deletes },
                 Applied::Failed(error) => Joined::Failed(error),
                 Applied::Piece { .. } | Applied::Lost(_) => return Err(TransactionLost),

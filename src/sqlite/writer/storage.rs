@@ -196,9 +196,9 @@ impl Storage for SqliteStorage {
         }
     }
 
-    fn apply(&mut self, command: &mut WriteCommand, sequence: u64) -> Applied<WriteCommand> {
+    fn apply(&mut self, command: &mut WriteCommand, sequence: u64, now: Instant) -> Applied<WriteCommand> {
         let board = &self.engine.board;
-        let now = Tick::now();
+        let now = Tick::of(now);
         board.write_started.set_tick(now);
         self.transaction.note_start(now);
         let applied = self.transaction.apply(&mut command.task, sequence, board);
@@ -233,9 +233,10 @@ impl Storage for SqliteStorage {
         &mut self,
         commands: &mut [&mut WriteCommand],
         first_sequence: u64,
+        now: Instant,
     ) -> Result<Vec<Joined<WriteCommand>>, TransactionLost> {
         let board = &self.engine.board;
-        let now = Tick::now();
+        let now = Tick::of(now);
         board.write_started.set_tick(now);
         self.transaction.note_start(now);
         let joined = self.transaction.apply_together(commands, first_sequence, board);
