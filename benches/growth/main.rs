@@ -63,8 +63,11 @@ struct Row {
 /// All scenes: each differs from the first in one thing, but for the keys, which matter with the rows.
 fn scenes(quick: bool) -> Vec<Scene> {
     let first = Scene { rows: FEW_ROWS, keys: Keys::Ordered, tables: 1, payload: PAYLOAD };
-    let (rows, tables): (&[u64], &[usize]) =
-        if quick { (&[FEW_ROWS, 100_000], &[8]) } else { (&[FEW_ROWS, 1_000_000, 10_000_000], &[8, 64, 256]) };
+    let (rows, tables): (&[u64], &[usize]) = if quick {
+        (&[FEW_ROWS, 100_000], &[8])
+    } else {
+        (&[FEW_ROWS, 1_000_000, 10_000_000], &[8, 64, 256])
+    };
     let by_rows = rows
         .iter()
         .flat_map(|rows| [Keys::Ordered, Keys::Random].map(|keys| Scene { rows: *rows, keys, ..first }));

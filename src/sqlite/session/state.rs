@@ -12,7 +12,7 @@ use super::stop::StopCheck;
 use crate::sync::Arc;
 
 /// Prepared statements of users that a connection keeps.
-const CACHED_STATEMENTS: usize = 256;
+const CACHED_STATEMENTS: usize = 64;
 /// Texts up to this many bytes are kept prepared; longer ones are prepared each time, so that the cache is
 /// bounded in bytes too.
 pub(super) const LONGEST_CACHED_TEXT: usize = 4 * 1024;

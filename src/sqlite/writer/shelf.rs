@@ -10,7 +10,7 @@ use crate::sqlite::session::{SchemaFacts, Session, SessionError, StatementFacts}
 use crate::sync::Arc;
 
 /// Statements that are kept; one more takes the place of the one that was used least lately.
-const STATEMENTS: usize = 256;
+const STATEMENTS: usize = 64;
 
 /// The statements, the one used last at the end. They must be dropped before the connection.
 #[derive(Default)]
