@@ -6,6 +6,8 @@ pub(crate) struct TableFacts {
     /// Commands on it touch this table's rows alone and fail without a trace: no trigger, no ON CONFLICT clause,
     /// no foreign key of others that acts on them.
     pub(crate) is_quiet: bool,
+    /// A command on it may change other rows of it, too, by a trigger or a foreign key.
+    pub(crate) acts_on_itself: bool,
     /// Commands of it may start together with others: it is quiet, and its changes call no function of the program's,
     /// which may take any time.
     pub(crate) joins: bool,

@@ -76,6 +76,10 @@ impl Chore for FixupChore {
         "fix-ups"
     }
 
+    fn is_of_program(&self) -> bool {
+        true
+    }
+
     fn next(&mut self, time: Duration, _: Instant) -> ChoreStep {
         let Some(fixup) = self.waiting.front().cloned() else {
             self.board().end(Ok(()));

@@ -32,6 +32,11 @@ pub(crate) trait Chore: Send {
         None
     }
 
+    /// Whether a slice carries out what the program wrote, and so may change anything.
+    fn is_of_program(&self) -> bool {
+        false
+    }
+
     /// How many rows a slice changed, for `stats()`. Its receipt counts what triggers and cascades did, too.
     fn rows(&self, output: &WriteOutput) -> u64 {
         output.receipt.rows_changed

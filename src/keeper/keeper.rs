@@ -9,6 +9,7 @@ use crate::contained::Contained;
 use crate::error::WriteError;
 use crate::handle::{Engine, block_on, settle};
 use crate::protocol::foreign_code::guarded;
+use crate::protocol::level::AckLevel;
 use crate::protocol::queue::Entrance;
 use crate::sqlite::writer::{WriteCommand, WriteOutput, WriteTask};
 use crate::sync::{Arc, now};
@@ -174,7 +175,12 @@ impl Keeper {
         let kept = &mut self.kept[at];
         kept.working_since.get_or_insert(sent);
         kept.woken = false;
-        let result = self.send(task);
+        let command = if kept.chore.get_mut().is_of_program() {
+            WriteCommand::new(task, AckLevel::Durable)
+        } else {
+            WriteCommand::of_keeper(task)
+        };
+        let result = self.send(command);
         if matches!(&result, Err(error) if is_final(error)) {
             return Turn::StoreEnds;
         }
@@ -194,8 +200,7 @@ impl Keeper {
         }
     }
 
-    fn send(&self, task: WriteTask) -> Result<WriteOutput, WriteError> {
-        let command = WriteCommand::of_keeper(task);
+    fn send(&self, command: WriteCommand) -> Result<WriteOutput, WriteError> {
         let mut entered =
             self.engine.writes.enter(command, None, Entrance::Wait).map_err(WriteError::from)?;
         let answer = block_on(std::future::poll_fn(|context| entered.ticket.poll_answer(context)));

@@ -1,7 +1,12 @@
 //! The newest rows of each group.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
-use walwright::Retention;
+use walwright::{Fixup, FixupProgress, Migration, Retention, Store, Value};
+use walwright_test_support::{Probe, Scratch};
 
 use crate::bed::{Bed, run};
 
@@ -135,5 +140,60 @@ fn rows_that_a_trigger_keeps_are_reported() {
         bed.sql("DELETE FROM held");
         bed.until("SELECT count(*) FROM message", 140);
         bed.store.close().wait().unwrap();
+    });
+}
+
+/// The triggers of a table may put rows into any group of it, whatever the row command says.
+#[test]
+fn a_group_that_grows_by_a_trigger_of_the_same_table_is_looked_at() {
+    run(|| {
+        const COPIES: &str = "CREATE TABLE message (id INTEGER PRIMARY KEY, buffer INTEGER, at INTEGER);
+             CREATE INDEX message_place ON message (buffer, at);
+             CREATE TRIGGER copies AFTER INSERT ON message WHEN new.buffer < 100
+             BEGIN INSERT INTO message (buffer, at) VALUES (100 + new.at / 1000, new.at); END;";
+        let bed = Bed::new(COPIES, &[newest(3)]);
+        bed.until_line(|line| line.slices > 0);
+        let messages = bed.store.table::<Message>("message").open().wait().unwrap();
+        for at in 0..10 {
+            messages.insert(&Message { id: None, buffer: at, at }).wait().unwrap();
+        }
+        bed.until("SELECT count(*) FROM message WHERE buffer = 100", 3);
+        messages
+            .insert_many((1000..1010).map(|at| Message { id: None, buffer: at - 1000, at }))
+            .wait()
+            .unwrap();
+        bed.until("SELECT count(*) FROM message WHERE buffer = 101", 3);
+        bed.store.close().wait().unwrap();
+    });
+}
+
+/// A fix-up is the program's, and may put rows anywhere, also long after all groups were looked at.
+#[test]
+fn a_group_that_grows_by_a_fixup_is_looked_at() {
+    run(|| {
+        let (scratch, begins) = (Scratch::new(), Arc::new(AtomicBool::new(false)));
+        let fixup = {
+            let begins = begins.clone();
+            Fixup::new("fills", move |step| {
+                if !begins.load(Ordering::SeqCst) {
+                    return Ok(FixupProgress::More { at: Value::Null });
+                }
+                step.tx().execute_batch("INSERT INTO message (buffer, at) VALUES (1, 1), (1, 2), (1, 3)")?;
+                Ok(FixupProgress::Done)
+            })
+        };
+        let store = Store::builder(scratch.join("store.db")).migrations(&[Migration::sql(MESSAGES)]);
+        let store = store.retention(newest(2)).fixup(fixup).open().wait().unwrap();
+        // All groups were looked at: none.
+        while store.stats().chores.iter().all(|line| line.name == "fix-ups" || line.slices == 0) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        begins.store(true, Ordering::SeqCst);
+        store.fixups_done().wait().unwrap();
+        let probe = Probe::open(scratch.join("store.db")).unwrap();
+        while probe.count("SELECT count(*) FROM message").unwrap() != 2 {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        store.close().wait().unwrap();
     });
 }

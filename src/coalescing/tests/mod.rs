@@ -48,6 +48,7 @@ impl Table {
         ];
         let facts = TableFacts {
             is_quiet: true,
+            acts_on_itself: false,
             joins: true,
             coalesces: true,
             is_watched: vec![true, false, false, true, false, false, false],

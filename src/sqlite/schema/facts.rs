@@ -40,8 +40,10 @@ pub(crate) fn read_facts(connection: &Connection, shape: &TableShape) -> Result<
     let coalesces =
         joins && has_binary_key(shape, &indexes, &is_binary) && revision_is_plain && !schema.mentions_state;
 
+    let is_named_by_trigger = schema.is_named_by_trigger || !is_one_word(&shape.name);
     Ok(TableFacts {
         is_quiet,
+        acts_on_itself: !is_quiet && (is_named_by_trigger || references.acts_on_itself),
         joins,
         coalesces,
         is_watched,
@@ -60,6 +62,8 @@ struct SchemaTexts {
     /// Names and texts of its indexes, those of constraints excepted.
     indexes: Vec<(String, Vec<u8>)>,
     has_trigger: bool,
+    /// A trigger names the table, of whatever table it is; one of its own more than once.
+    is_named_by_trigger: bool,
     /// REPLACE stands in a text of the table, or in that of a trigger, of whatever table.
     may_replace: bool,
     /// DEFERRED stands somewhere.
@@ -80,6 +84,7 @@ impl SchemaTexts {
             let text = text(row, 3)?;
             let is_trigger = kind == b"trigger";
             texts.has_trigger |= is_trigger && of_table;
+            texts.is_named_by_trigger |= is_trigger && count_word(&text, table) > usize::from(of_table);
             texts.may_replace |= (is_trigger || of_table) && has_word(&text, "REPLACE");
             texts.mentions_deferred |= has_word(&text, "DEFERRED");
             texts.mentions_state |= STATE_FUNCTIONS.iter().any(|function| has_word(&text, function));
@@ -106,6 +111,8 @@ struct References {
     acts_on_delete: bool,
     /// Changing a key of one of its rows does something to other rows.
     acts_on_update: bool,
+    /// The rows are of the same table.
+    acts_on_itself: bool,
 }
 
 impl References {
@@ -117,14 +124,18 @@ impl References {
         let mut rows = statement.query([])?;
         let mut references = Self::default();
         while let Some(row) = rows.next()? {
-            if is_named(row, 0, table)? {
+            let is_child = is_named(row, 0, table)?;
+            if is_child {
                 references.columns.push(row.get(1)?);
             }
             if is_named(row, 2, table)? {
                 // Without a name it is the primary key, which is watched anyhow.
                 references.columns.extend(row.get::<_, Option<String>>(3)?);
-                references.acts_on_update |= acts(&row.get::<_, String>(4)?);
-                references.acts_on_delete |= acts(&row.get::<_, String>(5)?);
+                let on_update = acts(&row.get::<_, String>(4)?);
+                let on_delete = acts(&row.get::<_, String>(5)?);
+                references.acts_on_update |= on_update;
+                references.acts_on_delete |= on_delete;
+                references.acts_on_itself |= is_child && (on_update || on_delete);
             }
         }
         Ok(references)

@@ -6,7 +6,19 @@
 use super::command::{BatchItem, WriteTask};
 use crate::keeper::KeeperInbox;
 use crate::retention::{GroupWatch, SweepPlan};
-use crate::row::{BulkCommand, BulkWork, RowCommand};
+use crate::row::{BulkCommand, BulkWork, RowCommand, TableShape};
+use crate::sync::Arc;
+
+/// What a row command may change beside the rows that it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Nothing.
+    Named,
+    /// Rows of other tables.
+    OtherTables,
+    /// Other rows of its own table, too.
+    Anything,
+}
 
 /// What policies want to know of.
 pub(super) struct Growth {
@@ -22,16 +34,27 @@ impl Growth {
         self.watches.is_empty()
     }
 
-    /// Notes what a command did. `is_quiet`: it is a row command, and nothing else happens on its table.
-    pub(super) fn note(&self, task: &WriteTask, is_quiet: bool, keeper: &KeeperInbox) {
+    /// Notes what a command did. `reach` tells of the table of a row command what else it may have changed.
+    pub(super) fn note(
+        &self,
+        task: &WriteTask,
+        reach: impl Fn(&Arc<TableShape>) -> Reach,
+        keeper: &KeeperInbox,
+    ) {
         for watch in &self.watches {
+            let note_row = |command: &RowCommand| {
+                note_table(watch, &command.table.name, reach(&command.table), || watch.note(command))
+            };
             let wakes = match task {
-                WriteTask::Row(command) => note_row(watch, command, is_quiet),
-                WriteTask::Bulk(call) => note_bulk(watch, &call.command),
+                WriteTask::Row(command) => note_row(command),
+                WriteTask::Bulk(call) => {
+                    let table = &call.command.table;
+                    note_table(watch, &table.name, reach(table), || note_bulk(watch, &call.command))
+                }
                 WriteTask::Batch(items) => {
                     // Each is noted, also when the first one wakes the chore.
                     let notes = items.iter().map(|item| match item {
-                        BatchItem::Row(command) => note_row(watch, command, false),
+                        BatchItem::Row(command) => note_row(command),
                         BatchItem::Statement(_) => watch.grown.note_any(),
                     });
                     notes.fold(false, |any, wakes| any | wakes)
@@ -58,18 +81,18 @@ impl Growth {
     }
 }
 
-fn note_row(watch: &GroupWatch, command: &RowCommand, is_quiet: bool) -> bool {
-    // The triggers of another table may write to this one.
-    if command.table.name != watch.table && !is_quiet {
-        return watch.grown.note_any();
+/// Notes a command on this table, of whose own rows `of_rows` knows.
+fn note_table(watch: &GroupWatch, table: &str, reach: Reach, of_rows: impl FnOnce() -> bool) -> bool {
+    let is_watched = table == watch.table;
+    match reach {
+        Reach::Anything => watch.grown.note_any(),
+        // The triggers of another table may write to this one.
+        Reach::OtherTables if !is_watched => watch.grown.note_any(),
+        Reach::Named | Reach::OtherTables => is_watched && of_rows(),
     }
-    watch.note(command)
 }
 
 fn note_bulk(watch: &GroupWatch, bulk: &BulkCommand) -> bool {
-    if bulk.table.name != watch.table {
-        return watch.grown.note_any();
-    }
     let Some(column) = bulk.table.column(&watch.column) else { return watch.grown.note_any() };
     match &bulk.work {
         BulkWork::Each(commands) => commands.iter().fold(false, |any, command| any | watch.note(command)),

@@ -1,6 +1,7 @@
 //! Row commands that are carried out together, so that those on one key can share a statement.
 
 use super::command::{WriteCommand, WriteTask, WriteValue};
+use super::growth::Reach;
 use super::isolation::Isolation;
 use super::recording::OwnChanges;
 use super::rows::{self, RowEffect, RowFailure, TableDesk};
@@ -19,17 +20,17 @@ type RunAnswer = Option<Joined<WriteCommand>>;
 impl Transaction {
     /// Whether a command may be carried out together with others.
     pub(super) fn joins(&self, task: &WriteTask) -> bool {
-        self.is_on_table(task, |facts| facts.joins)
-    }
-
-    /// Whether a command changes one row of a table on which nothing else happens.
-    pub(super) fn is_quiet(&self, task: &WriteTask) -> bool {
-        self.is_on_table(task, |facts| facts.is_quiet)
-    }
-
-    fn is_on_table(&self, task: &WriteTask, is_such: impl FnOnce(&TableFacts) -> bool) -> bool {
         let WriteTask::Row(command) = task else { return false };
-        self.desks.borrow().known_facts(&command.table, &self.state).is_some_and(is_such)
+        self.desks.borrow().known_facts(&command.table, &self.state).is_some_and(|facts| facts.joins)
+    }
+
+    /// What a row command on this table may change beside the rows that it names.
+    pub(super) fn reach(&self, table: &Arc<TableShape>) -> Reach {
+        match self.desks.borrow().known_facts(table, &self.state) {
+            Some(facts) if facts.is_quiet => Reach::Named,
+            Some(facts) if !facts.acts_on_itself => Reach::OtherTables,
+            _ => Reach::Anything,
+        }
     }
 
     /// Carries out commands that all join.

@@ -11,7 +11,7 @@ use super::checkpoint::{CheckpointAction, CheckpointPolicy};
 use super::checkpointing::is_passing;
 use super::command::{WriteCommand, WriteTask};
 use super::copier::CopyDesk;
-use super::growth::Growth;
+use super::growth::{Growth, Reach};
 use super::opening;
 use super::transaction::Transaction;
 use super::wal_log::{self, WalLog};
@@ -204,8 +204,8 @@ impl Storage for SqliteStorage {
         let applied = self.transaction.apply(&mut command.task, sequence, board);
         board.write_started.clear();
         if !command.is_slice && !self.growth.is_empty() && !matches!(applied, Applied::Failed(_)) {
-            let is_quiet = self.transaction.is_quiet(&command.task);
-            self.growth.note(&command.task, is_quiet, &self.engine.keeper);
+            let reach = |table: &_| self.transaction.reach(table);
+            self.growth.note(&command.task, reach, &self.engine.keeper);
         }
         match &applied {
             Applied::Done { output, .. } => {
@@ -243,7 +243,8 @@ impl Storage for SqliteStorage {
         board.write_started.clear();
         let joined = joined?;
         if !self.growth.is_empty() {
-            commands.iter().for_each(|command| self.growth.note(&command.task, true, &self.engine.keeper));
+            let keeper = &self.engine.keeper;
+            commands.iter().for_each(|command| self.growth.note(&command.task, |_| Reach::Named, keeper));
         }
         for (sequence, one) in (first_sequence..).zip(&joined) {
             if let Joined::Done { output, .. } = one {

@@ -21,6 +21,7 @@ fn a_plain_table_coalesces_with_all_of_its_plain_columns() {
                   CREATE INDEX i ON t (x, y DESC)";
     let expected = TableFacts {
         is_quiet: true,
+        acts_on_itself: false,
         joins: true,
         coalesces: true,
         is_watched: vec![true, false, false, false],
@@ -44,6 +45,24 @@ fn tables_of_every_kind_of_plain_key_coalesce() {
     ] {
         assert!(facts(table).coalesces, "{table}");
     }
+}
+
+/// A row command on `t` may change other rows of it, too.
+#[test]
+fn a_table_acts_on_itself_by_what_its_triggers_and_keys_name() {
+    let acts = |more: &str| {
+        let schema = "CREATE TABLE t (id INTEGER PRIMARY KEY, x); CREATE TABLE o (x);";
+        facts(&format!("{schema} {more}")).acts_on_itself
+    };
+    let index = "CREATE TRIGGER t_put AFTER INSERT ON t BEGIN INSERT INTO o VALUES (new.x); END;";
+    assert!(!acts("") && !acts(index));
+    assert!(acts("CREATE TRIGGER t_put AFTER INSERT ON t BEGIN INSERT INTO \"T\" (x) VALUES (1); END"));
+    let back = "CREATE TRIGGER o_put AFTER INSERT ON o BEGIN UPDATE t SET x = 1; END;";
+    assert!(!acts(back), "nothing sets it off");
+    assert!(acts(&format!("{index} {back}")));
+    let tree = "CREATE TABLE t (id INTEGER PRIMARY KEY, x REFERENCES t ON DELETE SET NULL)";
+    assert!(facts(tree).acts_on_itself);
+    assert!(!facts("CREATE TABLE t (id INTEGER PRIMARY KEY, x REFERENCES t)").acts_on_itself);
 }
 
 #[test]
