@@ -70,7 +70,7 @@ fn no_reader_sees_an_unsynced_commit_while_all_writes_are_durable() {
     exploration.finish();
 }
 
-/// One member of a group must be durable, so the whole group begins as one.
+/// One command of a group is to be durable, so the whole group begins as one.
 #[test]
 fn no_reader_sees_a_group_with_a_durable_member_before_its_sync() {
     let mut exploration = Exploration::new("no_reader_sees_a_group_with_a_durable_member_before_its_sync");
