@@ -5,8 +5,8 @@ use std::time::Duration;
 /// Which rows of a table go away by themselves. Given to [`StoreBuilder::retention`](crate::StoreBuilder::retention).
 ///
 /// The store removes them in small slices between what callers send, in groups that they share with others, so that
-/// it is hardly felt. Each slice is one transaction and durable like any delete; triggers and foreign-key actions of the
-/// table are carried out. When rows are due, how many were removed and whether it keeps up is in
+/// it is hardly felt. Each slice is all or none and durable like any delete; triggers and foreign-key actions of the
+/// table are carried out. How many rows were removed, how far it is behind and whether it keeps up is in
 /// [`Stats::chores`](crate::Stats::chores).
 ///
 /// ```
@@ -125,11 +125,12 @@ impl RetentionOf {
     /// were inserted; in a table WITHOUT ROWID by the primary key. NULL in `order` is older than everything. The index
     /// begins with `group` and `order`.
     ///
-    /// Only groups that grew are looked at. The store knows which did from row commands; after statements, closures and
-    /// other programs that wrote, as well as after opening, all groups are looked at, a few in each slice. Only then are
-    /// rows found that a trigger of the table has put into other groups of the same table. A look
-    /// reads `count` entries of the index: 5,000 take some tenths of a millisecond, so `count` should not be many
-    /// thousands where groups are many.
+    /// Only groups that grew are looked at. The store knows which did from row commands. All groups are looked at, a few
+    /// in each slice, after opening and after all that does not tell: statements, closures,
+    /// [`modify`](crate::Table::modify), fix-ups, other programs, row commands whose triggers or foreign-key actions
+    /// may write to the table, and more than 1,024 groups that grew at once. What triggers add while a policy removes
+    /// rows is found with the next such look. A look at a group reads `count` entries of the index: 5,000 take some
+    /// tenths of a millisecond, so `count` should not be many thousands where groups are many.
     pub fn newest(self, count: u32, group: impl Into<String>, order: impl Into<String>) -> Retention {
         self.with(Rule::Newest { count: count.max(1), group: group.into(), order: order.into() })
     }
