@@ -175,11 +175,11 @@ impl StoreBuilder {
         self
     }
 
-    /// The largest text or blob that may be sent as a parameter of a statement, a batch or a
-    /// [`query`](crate::Store::query), in bytes. Larger ones are refused before they are queued, with
-    /// [`WriteError::TooLarge`](crate::WriteError::TooLarge) or
+    /// The largest text or BLOB that may be sent, in bytes: as a parameter of a statement, a batch or a
+    /// [`query`](crate::Store::query), or as a value of a row command, a key or a filter. Larger ones are refused
+    /// before they are queued, with [`WriteError::TooLarge`](crate::WriteError::TooLarge) or
     /// [`ReadError::TooLarge`](crate::ReadError::TooLarge). Default: 16 MiB. A command has to fit into its queue
-    /// besides. What closures bind themselves is not looked at.
+    /// besides. What closures bind themselves, that of [`modify`](crate::Table::modify) among them, is not looked at.
     pub fn largest_value(mut self, bytes: usize) -> Self {
         self.options.largest_value = bytes;
         self
