@@ -25,7 +25,8 @@ use crate::search::SearchIndexBuilder;
 use crate::sqlite::writer::{ModifyCall, RowEffect, WriteOutput, WriteTask, WriteValue};
 use crate::sync::Arc;
 
-/// A handle of one table whose rows are `T`s. Made by [`Store::table`]; cheap to clone.
+/// A handle of one table whose rows are `T`s. Made by [`Store::table`]; cheap to clone. Open a table once and keep the
+/// handle: each opening reads the schema, and its commands have prepared statements of their own on the writer.
 ///
 /// `T` is a struct that implements serde's `Serialize` and `DeserializeOwned`, its fields named like columns (in
 /// any case), or the untyped [`Row`](crate::Row). Fields hold integers, floats, booleans, text, bytes
