@@ -37,7 +37,8 @@ use crate::sync::Arc;
 /// | another program writes | [`Change::Anything`], in its place, when the next command finds it |
 ///
 /// Never told: a command that changed nothing, and what is written to the tables of the engine (search indexes are
-/// among them), of SQLite, and behind virtual tables. For one command and table either every row is told, or [`Change::Table`] behind those that are.
+/// among them), of SQLite, and behind virtual tables. For one command and table either every row is told, or
+/// [`Change::Table`] behind those that are.
 ///
 /// # Keeping up
 ///

@@ -12,8 +12,9 @@ use crate::sqlite::session::Session;
 /// Carries out the chain whose first command is `head`. The commands of the run have sequences from
 /// `first_sequence`.
 ///
-/// Gives what each member is answered, in order. `None`: the statement failed or found no row, and left nothing behind. Then the members have to be carried
-/// out one after the other, which finds out what each has to be told. An error: something was left behind.
+/// Gives what each member is answered, in order. `None`: the statement failed or found no row, and left nothing behind.
+/// Then the members have to be carried out one after the other, which finds out what each has to be told. An error:
+/// something was left behind.
 pub(in crate::sqlite::writer) fn carry_out_chain<'c>(
     desk: &mut TableDesk,
     session: &Session<'_>,
