@@ -45,7 +45,7 @@ pub enum Outcome {
     ///
     /// Mostly ([`WriteError::Unknown`]) the engine stopped while the command was in progress: a COMMIT that
     /// fails with an I/O error can still be found on the disk after a restart. Opening the store again settles
-    /// it: then look whether the write is there.
+    /// it: then look whether the write is there. Of work on many rows some pieces may be there and others not.
     ///
     /// With [`WriteError::Reentrant`] and [`WriteError::WouldBlockRuntime`] it means that the command is carried
     /// out and only its answer was lost, because it was waited for where that is not possible. With

@@ -148,7 +148,7 @@ pub enum WriteError {
     /// was not started.
     Stopped(Arc<StoreFailure>),
     /// The engine stopped while the command was in progress. Whether it is on disk shows when the store
-    /// is opened again.
+    /// is opened again. Of work on many rows some pieces may be.
     Unknown(Arc<StoreFailure>),
 }
 
