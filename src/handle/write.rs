@@ -117,7 +117,8 @@ impl<T> Write<T> {
     /// # Errors
     /// The future gives what refuses a write before it is admitted: [`WriteError::InvalidValue`],
     /// [`WriteError::TooLarge`], [`WriteError::Expired`], [`WriteError::Closed`], [`WriteError::Stopped`],
-    /// [`WriteError::Reentrant`], [`WriteError::Forked`]. Nothing is on disk after any of them.
+    /// [`WriteError::Reentrant`], [`WriteError::Forked`], and for row commands [`WriteError::UnknownColumn`],
+    /// [`WriteError::WrongKey`] and [`WriteError::InvalidCommand`]. Nothing is on disk after any of them.
     pub fn submit(self) -> Submit<T> {
         let extract = self.extract;
         Submit { sending: Sending::Unsent(self), extract }
