@@ -4,7 +4,8 @@
 //! [`line`] (the ordered line with its admission mark) → [`queue`] (the line behind a lock, with wake-ups) →
 //! [`writer_loop`] → [`group`] (apply, commit, sync; what is unfinished goes on in the next one) → [`answer`].
 //!
-//! What was committed is told to those who watch through the [`feed`].
+//! What was committed is told to those who watch through the [`feed`]. Other threads end a call that runs through
+//! [`stop_orders`].
 //!
 //! Nothing here knows of SQLite: the writer drives a [`storage::Storage`]. Nothing here names a
 //! concurrency primitive but through [`crate::sync`]: the model checker compiles these very files.
