@@ -74,8 +74,9 @@
 //! # Awaiting and waiting
 //!
 //! Calls return requests ([`Open`], [`Write`], [`Read`], [`Close`]). Await them under any async runtime, or call
-//! `wait()` on a thread that may block. On a thread that drives tasks of tokio `wait()` is an error, and so
-//! is any call from inside a closure of a store: those threads are needed to answer it.
+//! `wait()` on a thread that may block: nothing happens before, but for a close, which starts at once. On a thread that
+//! drives tasks of tokio `wait()` is an error, and so is any call from inside a closure of a store: those threads are
+//! needed to answer it.
 //!
 //! # Limits of the platform
 //!
