@@ -12,8 +12,8 @@
 //!
 //! Tables (`tables.rs`, and the facts that the schema gives):
 //!
-//! - *A table that does not coalesce has no chains.* Triggers, `ON CONFLICT`, other collations of the key: a
-//!   change of such a table can see, or do, more than its one row.
+//! - *A table that does not coalesce has no chains.* Triggers, `ON CONFLICT`, other collations of the key, functions of
+//!   the program: a change of such a table can see, or do, more than its one row.
 //! - *Two handles that know one table by different keys or revisions close each other's chains.* Two keys would
 //!   name one row, and one of them would not raise the other's revision.
 //!
