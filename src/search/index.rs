@@ -14,7 +14,7 @@ use crate::error::{SearchIndexError, WriteError};
 use crate::handle::{Latch, Process, Read, block_on, may_wait_for_write};
 use crate::row::{SearchTerm, Value, quoted};
 use crate::sqlite::SEARCH_TABLE;
-use crate::sync::Arc;
+use crate::sync::{Arc, Mutex};
 use crate::table::{Filter, PageRequest, PageSearch, Table};
 
 /// A handle of a search index: finds rows of a table by what somebody typed. Made by [`Table::search_index`]; cheap to
@@ -216,7 +216,14 @@ impl<T: 'static> SearchIndex<T> {
     /// See [`SearchIndexError`]. After any of them the index is as it was.
     pub fn rebuild(&self) -> SearchIndexRequest<()> {
         let wanted = Arc::clone(&self.definition);
-        let write = self.table.store().write(move |tx| schema::rebuild(tx, &wanted));
+        let engine = Arc::downgrade(&self.table.store().engine_handle());
+        let write = self.table.store().write(move |tx| {
+            // Here, since the future may be dropped once this is admitted.
+            if let Some(engine) = engine.upgrade() {
+                SearchIndexes::reopen(&engine, &wanted.name);
+            }
+            schema::rebuild(tx, &wanted)
+        });
         let (store, index) = (self.table.store().clone(), Arc::clone(&self.definition));
         SearchIndexRequest::new(write, move |is_waiting| {
             SearchIndexes::keep(&store, &index, is_waiting)?;
@@ -243,10 +250,16 @@ impl<T: 'static> SearchIndex<T> {
     /// See [`SearchIndexError`]. After any of them the index is as it was. It is no error if there is none.
     pub fn drop_index(&self) -> SearchIndexRequest<()> {
         let wanted = Arc::clone(&self.definition);
-        let write = self.table.store().write(move |tx| Ok(schema::remove(tx, &wanted)?.map(|()| false)));
+        let engine = Arc::downgrade(&self.table.store().engine_handle());
+        let dropped = Arc::new(Mutex::new(None));
+        let noted = Arc::clone(&dropped);
+        let write = self.table.store().write(move |tx| {
+            *noted.lock() = engine.upgrade().and_then(|engine| SearchIndexes::opened(&engine, &wanted.name));
+            Ok(schema::remove(tx, &wanted)?.map(|()| false))
+        });
         let (store, index) = (self.table.store().clone(), Arc::clone(&self.definition));
         SearchIndexRequest::new(write, move |_| {
-            SearchIndexes::forget(store.engine(), &index.name);
+            SearchIndexes::forget(store.engine(), &index.name, dropped.lock().take());
             Ok(())
         })
     }

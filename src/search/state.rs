@@ -32,6 +32,12 @@ pub(crate) struct IndexState {
 #[derive(Default)]
 pub(crate) struct SearchIndexes(Mutex<Vec<(String, Arc<IndexState>)>>);
 
+/// An index at some moment.
+pub(super) struct OpenedIndex {
+    state: Arc<IndexState>,
+    opened: u64,
+}
+
 impl IndexState {
     fn new(definition: String) -> Self {
         let ended = Mutex::new(Arc::new(Latch::new()));
@@ -138,11 +144,27 @@ impl SearchIndexes {
         is_gone
     }
 
-    /// The index was dropped.
-    pub(super) fn forget(engine: &Engine, name: &str) {
+    /// The index is about to be emptied, to be built anew.
+    pub(super) fn reopen(engine: &Engine, name: &str) {
+        // If it is not emptied after all, the chore finds that out.
+        if let Some(state) = engine.searches.find(name) {
+            state.reopen(true);
+        }
+        engine.keeper.wake(&chore_name(name));
+    }
+
+    /// The index as it is looked after now.
+    pub(super) fn opened(engine: &Engine, name: &str) -> Option<OpenedIndex> {
+        let state = engine.searches.find(name)?;
+        Some(OpenedIndex { opened: state.opened(), state })
+    }
+
+    /// The index was dropped when it was this one. If it was opened since, that has made another one, or the chore finds
+    /// that there is none.
+    pub(super) fn forget(engine: &Engine, name: &str, dropped: Option<OpenedIndex>) {
         let mut indexes = engine.searches.0.lock();
-        indexes.retain(|(known, state)| {
-            let is_it = known.eq_ignore_ascii_case(name);
+        indexes.retain(|(_, state)| {
+            let is_it = dropped.as_ref().is_some_and(|dropped| dropped.is(state));
             if is_it {
                 state.is_stopped.store(true, Ordering::Release);
             }
@@ -150,6 +172,19 @@ impl SearchIndexes {
         });
         drop(indexes);
         engine.keeper.wake(&chore_name(name));
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<IndexState>> {
+        let indexes = self.0.lock();
+        let (_, state) = indexes.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+        Some(Arc::clone(state))
+    }
+}
+
+impl OpenedIndex {
+    /// Whether the state is still as it was.
+    fn is(&self, state: &Arc<IndexState>) -> bool {
+        Arc::ptr_eq(&self.state, state) && self.opened == state.opened()
     }
 }
 

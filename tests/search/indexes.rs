@@ -1,6 +1,11 @@
 //! Indexes that are made, found again, built anew and dropped.
 
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
 use walwright::{ReadError, Row, SearchIndexError, Store};
+use walwright_test_support::Gate;
 
 use crate::bed::{Bed, ids, run};
 
@@ -320,5 +325,54 @@ fn a_waker_that_panics_keeps_nobody_else_waiting() {
         }
         assert_eq!(ids(index.find("needle").limit(10_000)).len(), 2_000);
         bed.store.close().wait().unwrap();
+    });
+}
+
+/// Polls a future once, which sends its command, while the writer stands at a gate. Behind that it is carried out.
+fn send_behind_gate<F: Future + Unpin>(store: &Store, future: &mut F) {
+    let gate = Gate::new();
+    let inside = gate.clone();
+    let stand = store.write(move |_| {
+        inside.wait();
+        Ok(())
+    });
+    let stand = stand.try_submit().unwrap();
+    gate.wait_until_entered();
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(Pin::new(future).poll(&mut context).is_pending());
+    gate.open();
+    stand.wait().unwrap();
+    store.flush().wait().unwrap();
+}
+
+/// The index was dropped and made again, and then the task that had dropped it went on: it stopped the upkeep of the
+/// new one, which was never built.
+#[test]
+fn an_index_that_is_opened_behind_its_drop_is_built() {
+    run(|| {
+        let bed = Bed::new(&["needle in here"]);
+        let first = bed.substrings();
+        let mut dropped = first.drop_index().into_future();
+        send_behind_gate(&bed.store, &mut dropped);
+        let second = bed.messages.search_index("message_search").columns(["body"]).substrings().open();
+        let second = second.wait().unwrap();
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(matches!(Pin::new(&mut dropped).poll(&mut context), Poll::Ready(Ok(()))));
+        second.ready().wait().unwrap();
+        assert_eq!(ids(second.find("needle")), [1]);
+    });
+}
+
+/// The index was emptied, and since nobody waited for the answer nobody filled it again.
+#[test]
+fn a_rebuild_that_nobody_waits_for_is_carried_out() {
+    run(|| {
+        let bed = Bed::new(&["needle in here"]);
+        let index = bed.substrings();
+        let mut rebuilt = index.rebuild().into_future();
+        send_behind_gate(&bed.store, &mut rebuilt);
+        drop(rebuilt);
+        index.ready().wait().unwrap();
+        assert_eq!(ids(index.find("needle")), [1]);
     });
 }
