@@ -371,7 +371,7 @@ impl Store {
     /// Like [`close`](Self::close), but when `limit` has passed it answers what was not started
     /// [`WriteError::Closed`] and stops the SQL that runs. If a closure goes on without running any SQL, the
     /// close ends half a second later with [`CloseError::StillRunning`](crate::CloseError::StillRunning); the
-    /// files are released when that closure ends.
+    /// files are released when that closure ends. A [`close`](Self::close) behind it waits for that.
     ///
     /// # Errors
     /// See [`CloseError`](crate::CloseError). No acknowledged write is lost after any of them.
