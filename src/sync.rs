@@ -25,27 +25,25 @@ mod real {
 
     /// Looks again and again, for as long as `limit`, whether something has come. To sleep and be woken takes
     /// longer than what is likely to come at once. Others that could run on this core go first.
-    pub(crate) fn look_out(limit: std::time::Duration, mut has_come: impl FnMut() -> bool) {
-        let until = now() + limit;
-        while !has_come() && now() < until {
-            thread::yield_now();
-        }
+    pub(crate) fn look_out(limit: std::time::Duration, has_come: impl FnMut() -> bool) {
+        look_again(limit, has_come, thread::yield_now);
     }
 
     /// Like [`look_out`] for a wait that is much shorter than what letting others go first may take.
-    pub(crate) fn linger(limit: std::time::Duration, mut has_come: impl FnMut() -> bool) {
-        let until = now() + limit;
-        while !has_come() && now() < until {
-            std::hint::spin_loop();
-        }
+    pub(crate) fn linger(limit: std::time::Duration, has_come: impl FnMut() -> bool) {
+        look_again(limit, has_come, std::hint::spin_loop);
     }
 
     /// Sleeps for as long as `limit`, a little at a time, until something has come. Nobody has to wake it for that.
-    pub(crate) fn nap(limit: std::time::Duration, mut has_come: impl FnMut() -> bool) {
+    pub(crate) fn nap(limit: std::time::Duration, has_come: impl FnMut() -> bool) {
         const NAP: std::time::Duration = std::time::Duration::from_micros(50);
+        look_again(limit, has_come, || thread::sleep(NAP));
+    }
+
+    fn look_again(limit: std::time::Duration, mut has_come: impl FnMut() -> bool, pause: impl Fn()) {
         let until = now() + limit;
         while !has_come() && now() < until {
-            thread::sleep(NAP);
+            pause();
         }
     }
 }
